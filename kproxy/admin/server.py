@@ -8,9 +8,11 @@
 | `/api/v1/status` | what this process is and does |
 | `/api/v1/…` | what it holds: see `inspection.py` |
 
-It reads only, and binds the loopback interface unless told otherwise.
+It reads only, and binds the loopback interface unless told otherwise. Who may ask it, and how long that may take, is
+the matter of `entrance`.
 """
 
+import asyncio
 import logging
 import socket
 import time
@@ -18,11 +20,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 
+from kproxy.admin.entrance.access import AccessRules, Reason
+from kproxy.admin.entrance.connections import AdminConnections, ConnectionLimits
+from kproxy.admin.entrance.guard import MOST_BODY_BYTES, Guard
+from kproxy.admin.entrance.token_file import TokenFile
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import json_response
-from kproxy.admin.listener import bind_listener
+from kproxy.admin.listener import BACKLOG, bind_listener
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.scraping.scrape import Scrape
 from kproxy.admin.views import envelope, readiness_items
@@ -31,6 +37,11 @@ from kproxy.telemetry.metrics import Metrics
 
 _SHUTDOWN_GRACE_S: Final = 1.0
 """How long open HTTP requests may go on when the server stops. None of them waits for anything."""
+_KEPT_ALIVE_S: Final = 75.0
+"""How long a connection may be idle between two requests."""
+
+_LINGERING_S: Final = 0.5
+"""How long the rest of a request that was refused is thrown away, so that its sender gets to read why."""
 
 
 def wall_clock_ms() -> int:
@@ -38,16 +49,34 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _http_logger() -> logging.Logger:
-    """Return the logger of the HTTP server, without what is no error of this process."""
-    logger = logging.getLogger(f"{__name__}.http")
-    logger.addFilter(_is_no_nonsense)
+class _HttpErrors(logging.Filter):
+    """What the HTTP server would log, without what is no error of this process.
+
+    Whoever sends what is no HTTP hears so (400). The library logs that, as an error and with a stack trace; it is
+    counted instead.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        super().__init__()
+        self._metrics = metrics
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let errors of this process through."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            reason = Reason.TOO_LARGE if isinstance(error, LineTooLong) else Reason.MALFORMED
+            self._metrics.count("admin_requests_refused", 1, reason)
+            return False
+        return record.levelno >= logging.WARNING
+
+
+def _http_logger(metrics: Metrics) -> logging.Logger:
+    """Return a logger for one HTTP server alone."""
+    # One that nobody finds by name: each server has its own filter.
+    logger = logging.Logger(f"{__name__}.http", logging.DEBUG)  # noqa: LOG001
+    logger.parent = logging.getLogger(__name__)
+    logger.addFilter(_HttpErrors(metrics))
     return logger
-
-
-def _is_no_nonsense(record: logging.LogRecord) -> bool:
-    # Whoever sends what is no HTTP hears so (400). The library logs that as an error, with a stack trace.
-    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
 class AdminServer:
@@ -55,12 +84,24 @@ class AdminServer:
 
     `status` returns the item of `/api/v1/status` (see `views.item`); like the readiness checks and the gauges
     it is called on the event loop and does not wait. `inspection` adds paths of its own, and gauges that need a look
-    before a scrape; `scrape` takes more of these. `now_ms` counts from the epoch.
+    before a scrape; `scrape` takes more of these. `now_ms` counts from the epoch. `access` and `token` say who is
+    answered, and `limits` how long that may take; without `access` who reaches the listener.
     """
 
-    __slots__ = ("_inspection", "_listener", "_now_ms", "_readiness", "_runner", "_status", "scrape")
+    __slots__ = (
+        "_connections",
+        "_guard",
+        "_inspection",
+        "_listener",
+        "_now_ms",
+        "_readiness",
+        "_runner",
+        "_servers",
+        "_status",
+        "scrape",
+    )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators
         self,
         listener: HostPort,
         *,
@@ -69,6 +110,9 @@ class AdminServer:
         status: Callable[[], Mapping[str, object]],
         inspection: Inspection | None = None,
         now_ms: Callable[[], int] = wall_clock_ms,
+        access: AccessRules | None = None,
+        token: TokenFile | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         self._listener = listener
         self._readiness = readiness
@@ -79,14 +123,28 @@ class AdminServer:
         if inspection is not None:
             inspection.lags.register_gauges(metrics)
             self.scrape.looks.append(inspection.lags.freshen)
+        self._connections = AdminConnections(self._protocol, metrics, limits)
+        self._guard = Guard(
+            access or AccessRules(listener, has_token=token is not None),
+            token,
+            connections=self._connections,
+            metrics=metrics,
+            now_ms=now_ms,
+        )
+        self._servers: list[asyncio.Server] = []
         self._runner = web.AppRunner(
-            self._application(), access_log=None, logger=_http_logger(), shutdown_timeout=_SHUTDOWN_GRACE_S
+            self._application(),
+            access_log=None,
+            logger=_http_logger(metrics),
+            keepalive_timeout=_KEPT_ALIVE_S,
+            lingering_time=_LINGERING_S,
+            shutdown_timeout=_SHUTDOWN_GRACE_S,
         )
 
     @property
     def address(self) -> HostPort:
         """The address bound, with the real port where the listener asked for any. Valid once started."""
-        host, port = self._runner.addresses[0][:2]
+        host, port = self._servers[0].sockets[0].getsockname()[:2]
         return HostPort(host, port)
 
     async def start(self, listening: Sequence[socket.socket] | None = None) -> None:
@@ -97,15 +155,24 @@ class AdminServer:
         """
         sockets = await bind_listener(self._listener) if listening is None else listening
         await self._runner.setup()
+        loop = asyncio.get_running_loop()
         for each in sockets:
-            await web.SockSite(self._runner, each).start()
+            accept = self._connections.accept
+            self._servers.append(await loop.create_server(accept, sock=each, backlog=BACKLOG))
 
     async def stop(self) -> None:
         """Stop serving and free the port. Stopping twice, or before a start, does nothing."""
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
         await self._runner.cleanup()
 
+    def _protocol(self) -> asyncio.Protocol:
+        assert self._runner.server is not None, "served before it was set up"
+        return self._runner.server()
+
     def _application(self) -> web.Application:
-        application = web.Application()
+        application = web.Application(middlewares=[self._guard.middleware()], client_max_size=MOST_BODY_BYTES)
         application.router.add_get("/livez", self._answer_livez)
         application.router.add_get("/readyz", self._answer_readyz)
         application.router.add_get("/metrics", self._answer_metrics)

@@ -1,5 +1,8 @@
 """The HTTP server of the admin port, with all that it shows. Imported by `late_admin`, once the proxy is at work."""
 
+import socket
+
+from kproxy.admin.entrance.access import AccessRules
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.scraping.group_series import GroupSeries
 from kproxy.admin.server import AdminServer
@@ -15,12 +18,19 @@ def admin_server(listener: HostPort, parts: AdminParts, views: ProcessViews) -> 
         parts.share_groups.directory, parts.share_groups.counters, parts.topic_name, metrics=parts.metrics
     )
     series.register()
+    # The machine's own name leads here wherever others than this machine reach the port.
+    own_names = () if listener.is_loopback else (socket.gethostname(),)
+    rules = AccessRules(
+        listener, parts.settings.admin_allowed_hosts, has_token=parts.token is not None, own_names=own_names
+    )
     server = AdminServer(
         listener,
         metrics=parts.metrics,
         readiness=parts.vitals.readiness(),
         status=lambda: item(parts.vitals.status()),
         inspection=Inspection(views.local, views.answers),
+        access=rules,
+        token=parts.token,
     )
     server.scrape.looks.append(series.freshen)
     return server

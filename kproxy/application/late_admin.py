@@ -16,10 +16,13 @@ from kproxy.admin.listener import bind_listener
 from kproxy.application.admin_parts import AdminParts
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
+from kproxy.telemetry import logs
 
 if TYPE_CHECKING:
     from kproxy.admin.server import AdminServer
     from kproxy.application.process_views import ProcessViews
+
+log = logs.logger("application")
 
 LATEST_SECONDS: Final = 2.0
 """After this the HTTP server is loaded although nobody asked, so that whoever asks later is answered at once."""
@@ -40,10 +43,24 @@ class LateAdmin:
 
         Raises:
             AdminListenerUnavailable: the port is in use, or the host is none of this machine's.
+            AdminTokenUnusable: the file of the token has none.
         """
         if self._parts.listener is not None:
+            self._look_at_token(self._parts.listener)
             self._listening = await bind_listener(self._parts.listener)
             self._tasks.spawn(self._serve(self._parts.listener), name="admin port")
+
+    def _look_at_token(self, listener: HostPort) -> None:
+        token = self._parts.token
+        if token is not None:
+            token.read()
+        elif not listener.is_loopback:
+            log.info(
+                "admin port without a token",
+                listener=str(listener),
+                detail="others than this machine reach it, so nothing but /livez, /readyz and /metrics is answered: "
+                "set kproxy.admin.token.file, or listen on 127.0.0.1",
+            )
 
     async def tell_peer(self, path: str) -> tuple[int, bytes]:
         """Return status and JSON of what this process itself holds of what a path of the admin port asks for."""

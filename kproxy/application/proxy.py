@@ -258,7 +258,7 @@ class Proxy:
 
     def _admin_parts(self) -> AdminParts:
         return AdminParts(
-            listener=self._settings.admin_listener,
+            settings=self._settings,
             metrics=self._metrics,
             vitals=self._vitals,
             share_groups=self._share.groups,

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 import click
 
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.clients.admin_port import TOKEN_FILE, TOKEN_FILE_VARIABLE
 
 DEFAULT_ADMIN_URL: Final = "http://127.0.0.1:9644"
 ADMIN_URL_VARIABLE: Final = "KPROXY_ADMIN_URL"
@@ -14,7 +15,24 @@ ADMIN_URL_VARIABLE: Final = "KPROXY_ADMIN_URL"
 
 F = TypeVar("F", bound=Callable[..., object])
 
-with_admin_url: Callable[[F], F] = click.option(
+
+def _use_token_file(context: click.Context, _option: click.Parameter, file: str | None) -> None:
+    if file is not None:
+        former = TOKEN_FILE.set(file)
+        context.call_on_close(lambda: TOKEN_FILE.reset(former))
+
+
+with_token_file: Callable[[F], F] = click.option(
+    "--admin-token-file",
+    metavar="FILE",
+    envvar=TOKEN_FILE_VARIABLE,
+    show_envvar=True,
+    expose_value=False,
+    callback=_use_token_file,
+    help="The token that the admin port wants (its kproxy.admin.token.file).",
+)
+
+_admin_url_option: Callable[[F], F] = click.option(
     "--admin-url",
     metavar="URL",
     default=DEFAULT_ADMIN_URL,
@@ -23,6 +41,11 @@ with_admin_url: Callable[[F], F] = click.option(
     show_envvar=True,
     help="The admin port of the running kproxy.",
 )
+
+
+def with_admin_url(command: F) -> F:
+    """Give `command` the options that say which admin port to ask; it is called with `admin_url`."""
+    return _admin_url_option(with_token_file(command))
 
 
 def default_admin_url() -> str:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
-from kproxy.cli.admin_port import ADMIN_URL_VARIABLE, DEFAULT_ADMIN_URL, default_admin_url
+from kproxy.cli.admin_port import (
+    ADMIN_URL_VARIABLE,
+    DEFAULT_ADMIN_URL,
+    default_admin_url,
+    with_token_file,
+)
 from kproxy.cli.cluster_access import COMMAND_CONFIG, Security, security_of
 from kproxy.cli.setting_options import CONFIG_FILE, OVERRIDE, loaded_settings
 
@@ -87,7 +92,7 @@ def with_source(command: Callable[Concatenate[AdminPort | Cluster, P], R]) -> Ca
         help=f"Ask the admin port of a running kproxy; default ${ADMIN_URL_VARIABLE}, or {DEFAULT_ADMIN_URL}.",
     )
     servers = _servers_option("Instead, ask any cluster with share groups: kproxy, or Kafka from 4.2 on.")
-    return admin_url(servers(_security_options(_timeout_option(None)(with_options))))
+    return admin_url(with_token_file(servers(_security_options(_timeout_option(None)(with_options)))))
 
 
 def with_cluster(command: Callable[Concatenate[Cluster, P], R]) -> Callable[P, R]:

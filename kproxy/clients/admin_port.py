@@ -1,17 +1,35 @@
 """Asking a running kproxy on its admin port."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
-from kproxy.clients.failures import CannotConnect, ClientFailed, NotThere, WrongAddress
+from kproxy.clients.failures import (
+    CannotConnect,
+    ClientFailed,
+    NotAllowed,
+    NotThere,
+    UnusableToken,
+    WrongAddress,
+)
 
 if TYPE_CHECKING:
     from urllib.error import HTTPError
 
 _TIMEOUT_S: Final = 5.0
+
+TOKEN_FILE_VARIABLE: Final = "KPROXY_ADMIN_TOKEN_FILE"  # noqa: S105 - a name
+"""The environment's variable that names the file of the token, for `kproxy run`, which wants it, and for who asks."""
+
+TOKEN_FILE: Final[ContextVar[str | None]] = ContextVar("token_file", default=None)
+"""The file with the token to show, where whoever asks was told one; it counts before the environment."""
+
+_MOST_TOKEN_BYTES: Final = 1024
 
 Item = Mapping[str, Any]
 """An item of an answer of the admin port."""
@@ -28,7 +46,9 @@ def answer_of(
     Raises:
         WrongAddress: `admin_url` is none, or has more behind HOST:PORT than the admin port knows.
         CannotConnect: nobody answers there.
+        NotAllowed: it wants a token, or another one, or does not answer under this name.
         NotThere: kproxy does not know what was asked for.
+        UnusableToken: the file with the token has none.
         ClientFailed: it refused, or somebody else answered.
     """
     asked = urlencode({name: value for name, value in (query or {}).items() if value is not None})
@@ -48,6 +68,23 @@ def items_of(answer: Mapping[str, Any]) -> Sequence[Item]:
     return items
 
 
+def _token() -> str:
+    """Return the token to show, empty for none. Raises UnusableToken."""
+    file = TOKEN_FILE.get() or os.environ.get(TOKEN_FILE_VARIABLE)
+    if not file:
+        return ""
+    try:
+        with Path(file).open("rb") as opened:
+            token = opened.read(_MOST_TOKEN_BYTES + 1).decode("ascii").strip()
+    except OSError as error:
+        raise UnusableToken(f"the file of the token, {file}, cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise UnusableToken(f"the file of the token, {file}, has more than ASCII characters in it") from None
+    if not token or not token.isprintable():
+        raise UnusableToken(f"the file of the token, {file}, has no line with a token in it")
+    return token
+
+
 def _checked(admin_url: str) -> str:
     parts = urlsplit(admin_url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
@@ -58,12 +95,16 @@ def _checked(admin_url: str) -> str:
 def _json_of(url: str, admin_url: str, timeout_s: float) -> object:
     from http.client import HTTPException
     from urllib.error import HTTPError
-    from urllib.request import ProxyHandler, build_opener
+    from urllib.request import ProxyHandler, Request, build_opener
 
     # The admin port is next door: a proxy named in the environment has no business between.
     opener = build_opener(ProxyHandler({}))
+    request, token = Request(url), _token()  # noqa: S310 - http or https: see _checked
+    if token:
+        # It is for this server, and for none that this one may redirect to.
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with opener.open(url, timeout=timeout_s) as response:
+        with opener.open(request, timeout=timeout_s) as response:
             return json.load(response)
     except HTTPError as error:
         with error:
@@ -86,6 +127,8 @@ def _refusal(url: str, admin_url: str, error: "HTTPError") -> ClientFailed:
     except (ValueError, LookupError, TypeError):
         answered = f"{url} answered {error.code} {error.reason}"
         return _wrong_place(answered, admin_url) if is_missing else ClientFailed(answered)
+    if error.code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return NotAllowed(str(message))
     return NotThere(str(message)) if is_missing else ClientFailed(str(message))
 
 

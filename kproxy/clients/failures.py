@@ -42,6 +42,12 @@ class WrongAddress(ClientFailed):
     exit_code = ExitCode.USAGE
 
 
+class UnusableToken(ClientFailed):
+    """The file that is to have a token has none."""
+
+    exit_code = ExitCode.USAGE
+
+
 class WrongClientOption(ClientFailed):
     """kafka-python does not take an option, or not its value. Who gave it says where."""
 

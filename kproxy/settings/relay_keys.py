@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from kproxy.settings.addresses import LAST_PORT, HostPort
 from kproxy.settings.key_rows import key_row
 from kproxy.settings.value_kinds import (
+    file_path,
     host_name,
+    host_names,
     listening_address,
     milliseconds,
     optional_listening_address,
@@ -54,7 +56,22 @@ class RelaySettings:
         "kproxy.admin.listener",
         optional_listening_address(),
         "127.0.0.1:9644",
-        "Where health, metrics and status are served over HTTP; empty or none turns it off.",
+        "Where health, metrics and status are served over HTTP; empty or none turns it off. On anything but the "
+        "loopback /api wants kproxy.admin.token.file; /livez, /readyz and /metrics are open to all who reach it.",
+    )
+    admin_token_file: str = key_row(
+        "kproxy.admin.token.file",
+        file_path(),
+        "",
+        "A file with the token that /api wants to see (Authorization: Bearer), one word of 16 to 1024 characters; a "
+        "file that is replaced counts at once. Empty for none: then /api is answered on the loopback only.",
+    )
+    admin_allowed_hosts: tuple[str, ...] = key_row(
+        "kproxy.admin.allowed.hosts",
+        host_names(),
+        "",
+        "Names and addresses that the admin port is asked by, beside those that it is bound to and those of the "
+        "loopback; requests by any other (the header Host), and from pages of any other (Origin), are refused.",
     )
 
     # ------------------------------------------------ connections

@@ -93,6 +93,11 @@ def bare_host_name() -> ValueKind[str]:
     return ValueKind("a host name or an address", _bare_host, str)
 
 
+def host_names() -> ValueKind[tuple[str, ...]]:
+    """Host names and addresses without a port, separated by commas."""
+    return ValueKind("HOST[,HOST…], without ports", _hosts, ",".join)
+
+
 def file_path() -> ValueKind[str]:
     """The path of a file, or nothing."""
     return ValueKind("the path of a file", str.strip, str)
@@ -190,6 +195,10 @@ def _bare_host(text: str) -> str:
     if NODE_ID_PLACE in text:
         raise ValueError(f"expected one host, and {NODE_ID_PLACE} stands for several")
     return _host(text)
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    return tuple(_bare_host(part) for part in text.split(",") if part.strip())
 
 
 def _group_id(text: str) -> str:

@@ -237,6 +237,19 @@ DECLARATIONS: Final = (
         ("result",),
         (("answered",), ("failed",)),
     ),
+    MetricDeclaration(
+        "admin_requests_refused",
+        _COUNTER,
+        "Requests and connections of the admin port that were refused, by why.",
+        ("reason",),
+        tuple(
+            (reason,)
+            for reason in (
+                *("host", "origin", "token", "too_large", "too_slow", "too_many", "malformed"),
+                "reader_stalled",
+            )
+        ),
+    ),
     # ------------------------------------------------ the process
     MetricDeclaration("connections_open", _GAUGE, "Connections open now.", ("side",)),
     MetricDeclaration(

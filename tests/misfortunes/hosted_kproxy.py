@@ -3,6 +3,7 @@
 import http.client
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ GRACE_SECONDS: Final = 20.0
 POLL_SECONDS: Final = 0.02
 HTTP_TIMEOUT_SECONDS: Final = 5.0
 HTTP_OK: Final = 200
+TOKEN: Final = "token-of-the-admin-ports"
 
 
 class HostedKproxy:
@@ -31,9 +33,13 @@ class HostedKproxy:
     ) -> None:
         self.number = number
         self.address: Final = kproxy_address(number)
+        self._token = tempfile.NamedTemporaryFile("w", prefix="kproxy-token-")  # noqa: SIM115 - for all its lives
+        self._token.write(TOKEN)
+        self._token.flush()
         all_settings = {
             "kproxy.listen": f"{self.address}:{LISTENING_PORT}",
             "kproxy.admin.listener": f"{self.address}:{ADMIN_PORT}",
+            "kproxy.admin.token.file": self._token.name,
             "kproxy.fleet.listener": f"{self.address}:{FLEET_PORT}",
             "kproxy.log.format": "json",
             **settings,
@@ -155,7 +161,7 @@ class HostedKproxy:
     def _get(self, path: str) -> tuple[int, str]:
         connection = http.client.HTTPConnection(self.address, ADMIN_PORT, timeout=HTTP_TIMEOUT_SECONDS)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
         finally:

@@ -53,27 +53,32 @@ QUERIES: Final = (
 def _requests() -> Iterator[Seed]:
     for path in PATHS:
         for query in QUERIES:
-            line = f"GET {path.replace('{place}', 'workers')}{query} HTTP/1.1\r\nHost: kproxy\r\n\r\n"
+            line = f"GET {path.replace('{place}', 'workers')}{query} HTTP/1.1\r\nHost: localhost\r\n\r\n"
             yield Seed(f"{path}{query[:30]}", line.encode())
     for name, odd in _ODD.items():
         yield Seed(name, odd)
 
 
 _ODD: Final = {
-    "two at once": b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /readyz HTTP/1.1\r\nHost: a\r\n\r\n",
+    "two at once": b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nGET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "HTTP/1.0": b"GET /livez HTTP/1.0\r\n\r\n",
-    "a method": b"DELETE /api/v1/groups HTTP/1.1\r\nHost: a\r\n\r\n",
-    "a body": b"POST /api/v1/groups HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
-    "chunks": b"POST /livez HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-    "two lengths": b"POST /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 5\r\n\r\nhello",
-    "a upgrade": b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-    "many headers": b"GET /metrics HTTP/1.1\r\nHost: a\r\n" + b"X-A: b\r\n" * 100 + b"\r\n",
-    "a large header": b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: " + b"x" * 3_000 + b"\r\n\r\n",
-    "OpenMetrics": b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: application/openmetrics-text;q=1\r\n\r\n",
-    "an expectation": b"POST /livez HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
-    "a path of dots": b"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n",
-    "an absolute path": b"GET http://elsewhere/livez HTTP/1.1\r\nHost: a\r\n\r\n",
-    "a proxy": b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+    "a method": b"DELETE /api/v1/groups HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a body": b"POST /api/v1/groups HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello",
+    "chunks": b"POST /livez HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    "two lengths": b"POST /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 5\r\n\r\nhello",
+    "a upgrade": b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "many headers": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + b"X-A: b\r\n" * 100 + b"\r\n",
+    "a large header": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: " + b"x" * 3_000 + b"\r\n\r\n",
+    "OpenMetrics": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text;q=1\r\n\r\n",
+    "an expectation": b"POST /livez HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
+    "a path of dots": b"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "another host": b"GET /livez HTTP/1.1\r\nHost: elsewhere:9644\r\n\r\n",
+    "two hosts": b"GET /livez HTTP/1.1\r\nHost: localhost\r\nHost: elsewhere\r\n\r\n",
+    "an origin": b"GET /api/v1/groups HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n\r\n",
+    "another origin": b"GET /api/v1/groups HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n",
+    "a token": b"GET /api/v1/groups HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\n\r\n",
+    "an absolute path": b"GET http://elsewhere/livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a proxy": b"CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "TLS": bytes.fromhex("16030100c8010000c40303") + bytes(60),
     "Kafka": bytes.fromhex("0000001200120004000000010004746573740000"),
 }

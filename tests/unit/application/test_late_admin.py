@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -68,3 +69,31 @@ def status_of(path: str, admin: ReservedPort) -> int:
 def test_who_asks_first_is_answered_as_soon_as_the_http_server_is_loaded(path: str, status: int) -> None:
     with ReservedPort() as admin, kproxy_without_cluster(admin=admin):
         assert status_of(path, admin) == status
+
+
+def test_a_token_that_is_none_keeps_kproxy_from_starting(tmp_path: Path) -> None:
+    # Given
+    token = tmp_path / "token"
+    token.write_text("short")
+
+    # When
+    with ReservedPort() as listen, ReservedPort() as admin:
+        settings = {
+            "kproxy.listen": listen.address,
+            "kproxy.admin.listener": admin.address,
+            "kproxy.admin.token.file": token,
+        }
+        options = [option for key, value in settings.items() for option in ("-X", f"{key}={value}")]
+        ended = subprocess.run(
+            [sys.executable, "-m", "kproxy", "run", "-b", NOBODY, *options],
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+        )
+
+    # Then
+    assert ended.returncode == 1
+    assert (
+        f"kproxy.admin.token.file: the token in {token} has 5 characters, expected 16 to 1024" in ended.stderr
+    )

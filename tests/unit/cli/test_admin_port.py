@@ -1,10 +1,13 @@
 """Commands that were told less than the whole truth. tests/unit/clients/test_admin_port.py has every kind of answer."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from kproxy.cli.exit_codes import ExitCode
 from kproxy.cli.main import cli
+from kproxy.clients.admin_port import TOKEN_FILE
 from tests.in_memory.inspectable import ORDERS, Inspectable, serving
 
 TAKEN_OVER = "another kproxy took the state log over: kproxy at host-2; stop one of the two"
@@ -62,3 +65,16 @@ def test_the_environment_may_say_which_kproxy_is_asked(
 
     # Then
     assert (result.exit_code, "http://127.0.0.1:1/" in result.output) == (4, True), result.output
+
+
+@pytest.mark.parametrize("command", [["sessions", "list"], ["groups", "list"], ["status"]])
+def test_a_file_with_a_token_can_be_named_and_counts_for_this_command_alone(
+    command: list[str], tmp_path: Path
+) -> None:
+    # When
+    missing = str(tmp_path / "missing")
+    result = CliRunner().invoke(cli, [*command, "--admin-token-file", missing])
+
+    # Then
+    assert f"the file of the token, {missing}, cannot be read" in result.output
+    assert TOKEN_FILE.get() is None

@@ -4,24 +4,33 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from kproxy.clients.admin_port import answer_of, items_of
-from kproxy.clients.failures import ClientFailed, WrongAddress
+from kproxy.admin.entrance.access import AccessRules
+from kproxy.admin.entrance.token_file import TokenFile
+from kproxy.admin.readiness import Readiness
+from kproxy.admin.server import AdminServer
+from kproxy.clients.admin_port import TOKEN_FILE_VARIABLE, answer_of, items_of
+from kproxy.clients.failures import ClientFailed, NotAllowed, UnusableToken, WrongAddress
 from kproxy.errors import ExitCode
+from kproxy.settings import HostPort
+from kproxy.telemetry.metrics import Metrics
 from tests.in_memory.inspectable import Inspectable, serving
 
 
 @contextmanager
-def somebody_who_answers(answer: bytes) -> Iterator[str]:
+def somebody_who_answers(answer: bytes, heard: list[bytes] | None = None) -> Iterator[str]:
     """Sends `answer` to whoever connects, and hangs up; yields its URL."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer_once() -> None:
             connection, _ = server.accept()
             with connection:
-                connection.recv(65536)
+                request = connection.recv(65536)
+                if heard is not None:
+                    heard.append(request)
                 connection.sendall(answer)
 
         thread = threading.Thread(target=answer_once)
@@ -99,3 +108,85 @@ def test_an_address_that_is_no_url_is_wrong_usage() -> None:
 
     # Then
     assert refusal.value.exit_code is ExitCode.USAGE
+
+
+class Tokened:
+    """An admin port that others reach, with its token in a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "token"
+        self.file.write_text("0123456789abcdef\n")
+        rules = AccessRules(HostPort("0.0.0.0", 9644), has_token=True)
+        self.server = AdminServer(
+            HostPort("127.0.0.1", 0),
+            metrics=Metrics(),
+            readiness=Readiness({}),
+            status=lambda: {"version": "0.1.0"},
+            access=rules,
+            token=TokenFile(self.file),
+        )
+
+
+def test_the_token_that_the_environment_names_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    tokened = Tokened(tmp_path)
+    monkeypatch.setenv(TOKEN_FILE_VARIABLE, str(tokened.file))
+
+    # When
+    with serving(tokened.server) as url:
+        items = items_of(answer_of(url, "status"))
+
+    # Then
+    assert items == [{"version": "0.1.0"}]
+
+
+def test_a_token_that_is_wanted_and_not_there_is_no_access_and_says_what_to_give(tmp_path: Path) -> None:
+    # When
+    with serving(Tokened(tmp_path).server) as url, pytest.raises(NotAllowed) as refused:
+        answer_of(url, "status")
+
+    # Then
+    assert refused.value.exit_code is ExitCode.CANNOT_CONNECT
+    assert "give --admin-token-file FILE or KPROXY_ADMIN_TOKEN_FILE" in str(refused.value)
+
+
+def test_a_token_goes_to_the_server_that_was_named_and_to_none_that_this_one_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    file = tmp_path / "token"
+    file.write_text("0123456789abcdef")
+    monkeypatch.setenv(TOKEN_FILE_VARIABLE, str(file))
+    heard: list[bytes] = []
+
+    # When
+    with somebody_who_answers(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", heard) as elsewhere:
+        moved = f"HTTP/1.1 302 Found\r\nLocation: {elsewhere}/\r\nContent-Length: 0\r\n\r\n".encode()
+        with somebody_who_answers(moved, heard) as url:
+            answer_of(url, "status")
+
+    # Then
+    assert [b"Bearer 0123456789abcdef" in request for request in heard] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(None, "cannot be read: No such file"), ("", "has no line with a token"), ("\u00e4", "more than ASCII")],
+)
+def test_a_file_without_a_token_is_wrong_usage(
+    content: str | None, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    file = tmp_path / "token"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setenv(TOKEN_FILE_VARIABLE, str(file))
+
+    # When
+    with pytest.raises(UnusableToken, match=complaint) as refused:
+        answer_of("http://127.0.0.1:1", "status")
+
+    # Then
+    assert refused.value.exit_code is ExitCode.USAGE

@@ -10,6 +10,7 @@ from kproxy.settings.value_kinds import (
     bare_host_name,
     file_path,
     host_name,
+    host_names,
     listening_address,
     milliseconds,
     one_of,
@@ -123,6 +124,12 @@ def test_a_bare_host_stands_alone_or_is_left_out(text: str, host: str) -> None:
 def test_a_bare_host_is_one_and_no_pattern_for_several() -> None:
     with pytest.raises(ValueError, match=r"expected one host, and \$\(nodeId\) stands for several"):
         bare_host_name().parse("kproxy-$(nodeId).svc")
+
+
+def test_hosts_are_separated_by_commas_and_have_no_ports() -> None:
+    assert host_names().parse(" kproxy.example, [fd00::7],") == ("kproxy.example", "fd00::7")
+    with pytest.raises(ValueError, match="without a port"):
+        host_names().parse("kproxy.example:9644")
 
 
 def test_a_path_is_taken_as_it_is_or_left_out() -> None:

@@ -45,6 +45,7 @@ PROMISED_COUNTERS = {
     "peer_bytes": ("role", "direction"),
     "peer_refusals": ("reason",),
     "peer_views": ("result",),
+    "admin_requests_refused": ("reason",),
     "relayed_requests": ("api", "result"),
     "task_faults": ("task",),
     "metrics_dropped_series": ("metric",),
