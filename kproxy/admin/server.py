@@ -3,7 +3,7 @@
 | path | answers |
 |---|---|
 | `/livez` | 200 as long as the event loop answers; never depends on Kafka |
-| `/readyz` | 200 or 503; the body names every check and what is wrong with it |
+| `/readyz` | 200 or 503; the body names every check and what is wrong with it, `?verbose` each slot |
 | `/metrics` | Prometheus text, or OpenMetrics for a scraper that asks for it |
 | `/api/v1/status` | what this process is and does |
 | `/api/v1/…` | what it holds: see `inspection.py` |
@@ -184,8 +184,8 @@ class AdminServer:
     async def _answer_livez(self, _request: web.Request) -> web.Response:
         return self._json("Liveness", [{"check": "event_loop", "passed": True, "detail": ""}])
 
-    async def _answer_readyz(self, _request: web.Request) -> web.Response:
-        results = self._readiness.results()
+    async def _answer_readyz(self, request: web.Request) -> web.Response:
+        results = self._readiness.lines(is_verbose="verbose" in request.query)
         is_ready = all(result.is_passed for result in results)
         return self._json("Readiness", readiness_items(results), status=200 if is_ready else 503)
 

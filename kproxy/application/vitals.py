@@ -238,6 +238,7 @@ class Vitals:
                 "draining": self._check_draining,
             },
             more=self._check_slots,
+            group="slots",
         )
 
     def _check_slots(self) -> list[CheckResult]:

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from kproxy.admin.listener import bind_listener
-from kproxy.admin.readiness import Readiness
+from kproxy.admin.readiness import CheckResult, Readiness
 from kproxy.admin.server import AdminServer, wall_clock_ms
 from kproxy.settings import HostPort
 from kproxy.share.identifiers import TopicIdPartition
@@ -33,11 +33,14 @@ class Answer:
         return found
 
 
-def an_admin_server(complaint: str = "", metrics: Metrics | None = None) -> AdminServer:
+def an_admin_server(
+    complaint: str = "", metrics: Metrics | None = None, readiness: Readiness | None = None
+) -> AdminServer:
     return AdminServer(
         HostPort("127.0.0.1", 0),
         metrics=metrics or Metrics(),
-        readiness=Readiness({"listeners_bound": lambda: "", "metadata_fresh": lambda: complaint}),
+        readiness=readiness
+        or Readiness({"listeners_bound": lambda: "", "metadata_fresh": lambda: complaint}),
         status=lambda: {"version": "0.1.0", "state": "ready"},
         now_ms=lambda: NOON_MS,
     )
@@ -91,6 +94,19 @@ def test_readyz_is_503_and_says_which_check_fails_and_why() -> None:
         {"check": "listeners_bound", "passed": True, "detail": ""},
         {"check": "metadata_fresh", "passed": False, "detail": "the cluster cannot be reached"},
     ]
+
+
+@pytest.mark.parametrize(("query", "count"), [("", 2), ("?verbose", 51), ("?verbose=true&exclude=x", 51)])
+def test_readyz_groups_the_slots_unless_it_is_asked_to_be_verbose(query: str, count: int) -> None:
+    # Given
+    slots = [CheckResult(f"slot_{number}", "loading") for number in range(50)]
+    readiness = Readiness({"listeners": str}, more=lambda: slots, group="slots")
+
+    # When
+    answer = answer_to(an_admin_server(readiness=readiness), f"/readyz{query}")
+
+    # Then
+    assert (answer.status, len(answer.items)) == (503, count)
 
 
 def test_metrics_are_prometheus_text() -> None:
