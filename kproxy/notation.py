@@ -7,6 +7,8 @@ from typing import Final
 TIME_FORMS: Final = "2026-11-20T13:00Z (in UTC if it names no zone), or milliseconds since 1970"
 """The values of `TIME`, for help texts."""
 _DIGITS_OF_A_DATE: Final = 8
+_UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION: Final = re.compile(r"(\d{1,12})(ms|s|m|h|d)")
 LATEST_MS: Final = 253_402_300_799_999
 """The end of the year 9999, the last that ISO 8601 text and `datetime` have."""
 
@@ -33,6 +35,14 @@ def timestamp_ms_of(text: str) -> int:
     if not 0 <= timestamp_ms <= LATEST_MS:
         raise ValueError(f"{timestamp_ms} ms since the epoch")
     return timestamp_ms
+
+
+def duration_ms_of(text: str) -> int:
+    """Return the milliseconds of `500ms`, `30s`, `5m`, `1h` or `1d`. Raises ValueError for anything else, and 0."""
+    found = _DURATION.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise ValueError(f"{text!r} is no duration: expected one like 30s, 5m or 1h")
+    return int(found[1]) * _UNITS_MS[found[2]]
 
 
 def _moment_ms(text: str) -> int:

@@ -2,19 +2,19 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.log_questions import audit, stuck
+from kproxy.cli.log_reading import counted_by, opened
 from kproxy.cli.output import with_table_form
 from kproxy.cli.progress import progress
-from kproxy.clients.failures import TopicNotThere
 from kproxy.clients.log_ranges import LogRange
 from kproxy.clients.tables import paged_table_lines, table_lines
 from kproxy.wording import counted
@@ -22,15 +22,8 @@ from kproxy.wording import counted
 if TYPE_CHECKING:
     from kproxy.clients.log_lines import LogLine, LogTopic
     from kproxy.clients.topic_reader import TopicReader
-    from kproxy.wire.records import Record
 
 F = TypeVar("F", bound=Callable[..., object])
-
-_CLIENT_OPTIONS: Final[Mapping[str, object]] = {
-    "client_id": "kproxy-log",
-    "auto_offset_reset": "earliest",
-    "max_poll_records": 2_000,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +174,7 @@ def _lines(cluster: BackingCluster, wanted: Wanted, *, is_watched: bool | None) 
     settings = cluster.settings
     kind = LogTopic(wanted.topic)
     topic = settings.state_topic_name if kind is LogTopic.STATE else settings.groups_topic_name
-    with _opened(cluster, topic) as reader:
+    with opened(cluster, topic) as reader:
         ranges = _ranges(reader, topic, kind, wanted)
         total = sum(part.length for part in ranges)
         with progress(topic, total, is_watched=is_watched) as advance:
@@ -189,7 +182,7 @@ def _lines(cluster: BackingCluster, wanted: Wanted, *, is_watched: bool | None) 
                 line_of(kind, topic, part.partition, record)
                 for part in ranges
                 for poll in reader.polls(part)
-                for record in _counted(poll, advance)
+                for record in counted_by(advance, poll)
             )
             found = 0
             for line in islice(filter(wanted.takes, lines), wanted.max_records):
@@ -200,29 +193,6 @@ def _lines(cluster: BackingCluster, wanted: Wanted, *, is_watched: bool | None) 
                 f"{topic} has no record of share group {wanted.group!r}, or none in the part of it that was asked for",
                 ExitCode.NOT_FOUND,
             )
-
-
-@contextmanager
-def _opened(cluster: BackingCluster, topic: str) -> Iterator["TopicReader"]:
-    """Connect to a topic for the length of the block."""
-    from kproxy.clients import topic_reader
-
-    cluster.require_access()
-    options = {**_CLIENT_OPTIONS, **cluster.security.reader_options()}
-    try:
-        with topic_reader.connected(
-            [str(each) for each in cluster.settings.bootstrap_servers], options
-        ) as consumer:
-            yield topic_reader.TopicReader(consumer, topic)
-    except TopicNotThere as failure:
-        advice = "another name is given with -X kproxy.state.topic.name=… or -X kproxy.groups.topic.name=…"
-        raise CommandFailed(f"{failure}; {advice}", failure.exit_code) from failure
-
-
-def _counted(records: Iterable["Record"], advance: Callable[[int], None]) -> Iterator["Record"]:
-    for record in records:
-        advance(1)
-        yield record
 
 
 def _ranges(reader: "TopicReader", topic: str, kind: "LogTopic", wanted: Wanted) -> Sequence[LogRange]:
@@ -257,3 +227,7 @@ def _of_group(held: Sequence[LogRange], kind: "LogTopic", group: str) -> list[Lo
 def _fail_if_undecodable(count: int) -> None:
     if count:
         raise CommandFailed(f"{counted(count, 'record')} cannot be decoded", ExitCode.PARTIAL_FAILURE)
+
+
+for _command in (stuck, audit):
+    log.add_command(_command)

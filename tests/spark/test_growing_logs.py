@@ -11,11 +11,12 @@ import pytest
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from kproxy.clients.history.silver_rows import CORRUPT
 from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.export import export
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.history.silver import CORRUPT, MISSING
+from kproxy.jobs.history.silver import MISSING
 from kproxy.jobs.job import JobContext, JobResult, JobSource
 from kproxy.jobs.sources.log_reader import OnGap
 from kproxy.jobs.sources.raw_records import RAW_SCHEMA, batch_of

@@ -53,6 +53,13 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/history/changes.py": "tests/spark/test_analyses.py",
     "kproxy/jobs/sources/early_log.py": "tests/spark/test_early_log.py",
     "kproxy/jobs/analyses/lag_history.py": "tests/spark/test_analyses.py",
+    "kproxy/cli/log_reading.py": "tests/unit/cli/test_log.py, tests/unit/cli/test_log_questions.py",
+    "kproxy/cli/log_replay.py": "tests/unit/cli/test_log_questions.py",
+    "kproxy/clients/history/changes.py": "tests/unit/clients/history/test_audit.py, "
+    "tests/unit/clients/history/test_stuck.py: held to plain facts",
+    "kproxy/clients/history/selection.py": "tests/unit/clients/history/test_audit.py",
+    "kproxy/clients/history/silver_rows.py": "tests/unit/jobs/history/test_silver.py",
+    "kproxy/jobs/sources/topic_names.py": "tests/spark/test_readers.py",
     "kproxy/jobs/sources/local_rows.py": "tests/spark/test_analyses.py, tests/spark/test_early_log.py",
     "kproxy/jobs/sources/log_rows.py": "tests/spark/test_readers.py",
     "kproxy/jobs/pictures/lag_history.py": "tests/spark/test_pictures.py",

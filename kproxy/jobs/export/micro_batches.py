@@ -5,10 +5,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from kproxy.clients.history.silver_rows import SilverRow, SilverWriter
 from kproxy.jobs.failures import told_to_driver
 from kproxy.jobs.folds.carried_folds import CarriedFolds
 from kproxy.jobs.folds.folding import log_partitions
-from kproxy.jobs.history.silver import SilverRow, SilverWriter, batch_of_silver, missing_row
+from kproxy.jobs.history.silver import batch_of_silver, missing_row, rows_of_batch
 from kproxy.statelog.state_log_fold import FoldImage
 
 _FIRST_OFFSET: Final = 0
@@ -25,7 +26,7 @@ def silver_of_batch(
             writer = SilverWriter.after(number, image)
             expected_offset: int | None = expected_after(image, number, begun)
             for records in found:
-                yield batch_of_silver([*_missing(records, expected_offset), *writer.rows_of_batch(records)])
+                yield batch_of_silver([*_missing(records, expected_offset), *rows_of_batch(writer, records)])
                 expected_offset = None
             carried.write(batch, number, writer.fold)
 

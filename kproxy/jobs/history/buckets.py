@@ -1,6 +1,5 @@
 """Time and offsets in steps of equal width, by which tables and pictures count."""
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -8,23 +7,13 @@ import click
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
-from kproxy.notation import camel_case
+from kproxy.notation import camel_case, duration_ms_of
 
-_UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION: Final = re.compile(r"(\d+)(ms|s|m|h|d)")
 _STEPS_MS: Final = tuple(
     1000 * seconds
     for seconds in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200)
 )
-_DAY_MS: Final = _UNITS_MS["d"]
-
-
-def duration_ms_of(text: str) -> int:
-    """Return the milliseconds of `500ms`, `30s`, `5m`, `1h` or `1d`. Raises ValueError for anything else, and 0."""
-    found = _DURATION.fullmatch(text)
-    if found is None or int(found[1]) == 0:
-        raise ValueError(f"{text!r} is no duration: expected one like 30s, 5m or 1h")
-    return int(found[1]) * _UNITS_MS[found[2]]
+_DAY_MS: Final = 86_400_000
 
 
 class DurationType(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has none

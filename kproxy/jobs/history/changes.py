@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from kproxy.jobs.history.silver import CAUSES_OF_RECORDS
+from kproxy.clients.history.silver_rows import CAUSES_OF_RECORDS
 from kproxy.share.record_state import UNDELIVERABLE_STATES, RecordState
 from kproxy.statelog.actors import Cause, RecordEnd
 

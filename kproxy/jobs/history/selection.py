@@ -11,11 +11,12 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from kproxy.clients.history.silver_rows import CORRUPT
 from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.log_history import History
-from kproxy.jobs.history.silver import CORRUPT, MISSING
+from kproxy.jobs.history.silver import MISSING
 from kproxy.jobs.run_report import RunReport
 from kproxy.jobs.sources.local_rows import local_frame
 from kproxy.jobs.sources.log_reader import Gap

@@ -6,13 +6,9 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from kproxy.errors import CorruptStateRecord
+from kproxy.clients.history.topic_names import names_of
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.jobs.sources.schemas import arrow_schema_of
-from kproxy.share.identifiers import topic_id_text
-from kproxy.statelog.group_parts import StatePartitionMetadata
-from kproxy.statelog.group_records import decode_group_record
-from kproxy.wire.records import Record
 
 NAMES_SCHEMA: Final = "topic_id string, topic_name string"
 _ARROW_SCHEMA: Final = arrow_schema_of(NAMES_SCHEMA)
@@ -21,23 +17,6 @@ _ARROW_SCHEMA: Final = arrow_schema_of(NAMES_SCHEMA)
 def topic_names_in(found: DataFrame) -> Mapping[str, str]:
     """Return topic names by the id in Kafka's text form. `found` is what `named` made of records."""
     return {row["topic_id"]: row["topic_name"] for row in found.collect()}
-
-
-def names_of(record: Record) -> Mapping[str, str]:
-    """Return the names in one record: it has some if it is the metadata of a group's state partitions."""
-    try:
-        decoded = decode_group_record(record).record
-    except CorruptStateRecord:
-        return {}
-    if not isinstance(decoded, StatePartitionMetadata):
-        return {}
-    listed = (decoded.initializing, decoded.initialized, decoded.deleting)
-    return {
-        topic_id_text(topic_id): partitions.topic_name
-        for topics in listed
-        for topic_id, partitions in topics.items()
-        if partitions.topic_name
-    }
 
 
 def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kproxy.jobs.folds.folded_records import FoldedRecord, folded
+from kproxy.clients.history.folded_records import FoldedRecord, folded
 from kproxy.jobs.folds.offsets_read import OffsetsRead
 from kproxy.jobs.verify.write_rules import (
     impossible_writes,

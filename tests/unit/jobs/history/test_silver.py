@@ -4,11 +4,10 @@ from typing import Any
 
 from hypothesis import given
 
+from kproxy.clients.history.silver_rows import CORRUPT, UNDECODABLE
 from kproxy.jobs.history.silver import (
-    CORRUPT,
     MISSING,
     SILVER_ARROW_SCHEMA,
-    UNDECODABLE,
     batch_of_silver,
     missing_row,
     silver_batches,

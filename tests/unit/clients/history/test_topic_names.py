@@ -1,4 +1,4 @@
-from kproxy.jobs.sources.topic_names import names_of
+from kproxy.clients.history.topic_names import names_of
 from kproxy.share.identifiers import GroupId, TopicId, topic_id_text
 from kproxy.share.share_group_image import StatePartitions
 from kproxy.statelog.group_parts import StatePartitionMetadata

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from kproxy.jobs.folds.folded_records import folded
+from kproxy.clients.history.folded_records import folded
 from kproxy.statelog.actors import ACTOR_HEADER
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.wire.records import Record

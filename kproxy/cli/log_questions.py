@@ -1,0 +1,204 @@
+"""`kproxy log stuck` and `audit`: questions to a log that is small, answered in this process, without Spark."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import click
+
+from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
+from kproxy.cli.log_reading import opened
+from kproxy.cli.log_replay import (
+    Replayed,
+    ends_of_topics,
+    replay_log,
+    selected_part,
+    servers_text,
+    with_selection,
+)
+from kproxy.cli.output import Column, Output, with_output
+from kproxy.cli.time_options import DURATION, MOMENT
+from kproxy.clients.admin_port import Item
+from kproxy.notation import TIME_FORMS
+from kproxy.wording import counted
+
+
+def _last(name: str) -> Callable[[Item], object]:
+    """Return what shows a field of the last entry of a history."""
+    return lambda row: row["history"][-1][name] if row["history"] else None
+
+
+_GROUP_AND_TOPIC: Final = (
+    Column("GROUP", "groupId"),
+    Column("TOPIC", lambda row: row["topicName"] or row["topicId"]),
+    Column("PARTITION", "partition"),
+)
+_STUCK: Final = (
+    *_GROUP_AND_TOPIC,
+    Column("OFFSET", "offset"),
+    Column("REASON", "reason"),
+    Column("DELIVERIES", "deliveryCount"),
+    Column("DONE-BEHIND", "doneBehind"),
+    Column("LAG", "lag"),
+    Column("SINCE", "since"),
+    Column("LAST-EVENT", _last("event")),
+    Column("LAST-CLIENT", _last("clientId")),
+)
+_AUDIT: Final = (
+    Column("TIME", "time"),
+    *_GROUP_AND_TOPIC,
+    Column("FIRST-OFFSET", "firstOffset"),
+    Column("LAST-OFFSET", "lastOffset"),
+    Column("EVENT", "event"),
+    Column("ENDED-BY", "endedBy"),
+    Column("DELIVERIES", "deliveryCount"),
+    Column("CLIENT-ID", "clientId"),
+    Column("CONSUMER-ID", "memberId", is_wide=True),
+    Column("HOST", "clientHost", is_wide=True),
+    Column("START-OFFSET", "startOffset", is_wide=True),
+    Column("LOG-PARTITION", "logPartition", is_wide=True),
+    Column("LOG-OFFSET", "logOffset", is_wide=True),
+)
+NO_ACQUISITIONS: Final = (
+    "Acquisitions are not in the log: who holds a record now, a running kproxy tells (kproxy in-flight)."
+)
+
+
+@click.command(
+    epilog="""Examples:
+
+\b
+  kproxy log stuck -b localhost:9092
+  kproxy log stuck -b localhost:9092 -g workers --quiet 1h -o json
+
+REASON is blocks-start-offset (records behind it are done with, it is not), near-delivery-limit (few deliveries are
+left), no-progress (its queue stands still before older records). The answer is that of kproxy replay stuck, which reads
+logs of any size. The exit code is 3 when the log has no such group, topic or partition.
+"""
+)
+@with_selection
+@click.option(
+    "--delivery-limit",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    help="share.delivery.count.limit of the group.",
+)
+@click.option(
+    "--near",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="How few deliveries before the limit are near.",
+)
+@click.option(
+    "--behind",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many records done with must wait behind one that blocks.",
+)
+@click.option(
+    "--quiet",
+    "quiet_ms",
+    type=DURATION,
+    default="5m",
+    show_default=True,
+    help="For how long nothing was done with, for no-progress.",
+)
+@with_output
+@with_backing_cluster
+def stuck(  # noqa: PLR0913 - one for each option
+    cluster: BackingCluster,
+    /,
+    group: str | None,
+    topic: str | None,
+    partition: int | None,
+    *,
+    delivery_limit: int,
+    near: int,
+    behind: int,
+    quiet_ms: int,
+    output: str,
+    no_headers: bool,
+) -> None:
+    """Find records that hold a queue up, or are about to be given up, in a log that is small.
+
+    It needs neither Spark nor a running kproxy. How often the log tells that a record was tried, and by whom last,
+    stands beside it; all that it tells of it, in -o json.
+    """
+    from kproxy.clients.history.stuck import Stuck
+
+    quiet_since_ms = time.time_ns() // 1_000_000 - quiet_ms
+    settings = cluster.settings
+    instead = f"kproxy replay stuck -b {servers_text(cluster)}"
+    asked = Stuck(selected_part(cluster, group, topic, partition, instead), delivery_limit - near, behind)
+    with opened(cluster, settings.state_topic_name) as reader:
+        replayed = replay_log(reader, settings.state_topic_name, asked, instead)
+        ends = ends_of_topics(reader, asked.selected.names, quiet_since_ms)
+    found = asked.records(
+        replayed.states, ends, quiet_since_ms=quiet_since_ms, place=settings.state_topic_name
+    )
+    _show("StuckRecords", found, _STUCK, Output(output, not no_headers), replayed)
+    click.echo(NO_ACQUISITIONS, err=True)
+
+
+@click.command(
+    epilog="""Examples:
+
+\b
+  kproxy log audit -b localhost:9092 -g workers -t jobs -p 0 --offset 4711
+  kproxy log audit -b localhost:9092 --member worker-3 --since 1h -o wide
+
+EVENT and ENDED-BY are those of kproxy replay audit, which reads logs of any size. The exit code is 3 when the log has
+no such group, topic, partition or member.
+"""
+)
+@with_selection
+@click.option("--offset", type=click.IntRange(0, 2**63 - 1), help="The offset of a record.")
+@click.option("--member", metavar="MEMBER", help="A member id, or a client id.")
+@click.option(
+    "--since", "since_ms", type=MOMENT, help=f"From this time on: {TIME_FORMS}, or how long ago: 1h."
+)
+@click.option("--until", "until_ms", type=MOMENT, help="Before this time.")
+@with_output
+@with_backing_cluster
+def audit(  # noqa: PLR0913 - one for each option
+    cluster: BackingCluster,
+    /,
+    group: str | None,
+    topic: str | None,
+    partition: int | None,
+    *,
+    offset: int | None,
+    member: str | None,
+    since_ms: int | None,
+    until_ms: int | None,
+    output: str,
+    no_headers: bool,
+) -> None:
+    """Tell all that happened to a record, or that a member did, of a log that is small.
+
+    It needs neither Spark nor a running kproxy. Give --offset, --member or both.
+    """
+    from kproxy.clients.history.audit import Audit
+
+    if offset is None and member is None:
+        raise click.UsageError("audit of what? give --offset N, --member ID, or both")
+    name = cluster.settings.state_topic_name
+    instead = f"kproxy replay audit -b {servers_text(cluster)}"
+    selected = selected_part(cluster, group, topic, partition, instead)
+    asked = Audit(selected, offset, member, since_ms, until_ms)
+    with opened(cluster, name) as reader:
+        replayed = replay_log(reader, name, asked, instead)
+    _show("AuditEvents", asked.events(name), _AUDIT, Output(output, not no_headers), replayed)
+
+
+def _show(
+    kind: str, items: Sequence[Item], columns: Sequence[Column], output: Output, replayed: Replayed
+) -> None:
+    answer = {"kind": kind, "items": items, "unusableRecords": replayed.unusable_count}
+    output.show(answer, items, columns)
+    if replayed.unusable_count:
+        number = counted(replayed.unusable_count, "record")
+        click.echo(f"Warning: {number} of the log cannot be used: kproxy log dump shows them", err=True)

@@ -1,0 +1,109 @@
+"""A log that is small, replayed in this process: questions hear its rows, as the fold of recovery tells them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import click
+
+from kproxy.cli.backing_cluster import BackingCluster
+from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.log_reading import all_of, opened
+
+if TYPE_CHECKING:
+    from kproxy.clients.history.selection import Selected
+    from kproxy.clients.history.silver_rows import SilverRow
+    from kproxy.clients.log_ranges import TopicEnd
+    from kproxy.clients.topic_reader import TopicReader
+    from kproxy.share.identifiers import SharePartitionKey
+    from kproxy.statelog.durable_state import DurableShareState
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class Taking(Protocol):
+    """A question to a log, which hears its rows in order."""
+
+    def take(self, row: "SilverRow") -> None:
+        """Hear the next one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a log led to, and how many of its records could not be used."""
+
+    states: "Mapping[SharePartitionKey, DurableShareState]"
+    unusable_count: int
+
+
+def with_selection(command: F) -> F:
+    """Give `command` the options that name a part of a log: group, topic and partition."""
+    group = click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
+    topic = click.option("-t", "--topic", metavar="TOPIC", help="Of this topic only: its name, or its id.")
+    partition = click.option(
+        "-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of this partition only."
+    )
+    return group(topic(partition(command)))
+
+
+def selected_part(
+    cluster: BackingCluster, group: str | None, topic: str | None, partition: int | None, instead: str
+) -> "Selected":
+    """Return the part of the log that is asked about, with the names of topics."""
+    from kproxy.clients.history.selection import Selected
+
+    return Selected(group, topic, partition, names_of_topics(cluster, instead))
+
+
+def names_of_topics(cluster: BackingCluster, instead: str) -> Mapping[str, str]:
+    """Return the names of consumed topics by id, as the groups topic has them; none where there is no such topic."""
+    from kproxy.clients.history.topic_names import names_of
+
+    name = cluster.settings.groups_topic_name
+    names: dict[str, str] = {}
+    try:
+        with opened(cluster, name) as reader:
+            for _, record in all_of(reader, name, instead=instead):
+                names.update(names_of(record))
+    except CommandFailed as failure:
+        if failure.exit_code != ExitCode.NOT_FOUND:
+            raise
+        return {}
+    return names
+
+
+def replay_log(reader: "TopicReader", topic: str, question: Taking, instead: str) -> Replayed:
+    """Let a question hear all of a log, as the same fold tells it that recovery runs."""
+    from kproxy.clients.history.silver_rows import CORRUPT, SilverWriter
+
+    writers: dict[int, SilverWriter] = {}
+    unusable_count = 0
+    for number, record in all_of(reader, topic, instead=instead):
+        writer = writers.setdefault(number, SilverWriter(number))
+        rows = writer.rows(record)
+        unusable_count += rows[0].get("outcome") == CORRUPT
+        for row in rows:
+            question.take(row)
+    states = {key: state for writer in writers.values() for key, state in writer.fold.states.items()}
+    return Replayed(states, unusable_count)
+
+
+def ends_of_topics(
+    reader: "TopicReader", names: Mapping[str, str], earlier_ms: int
+) -> "Mapping[tuple[str, int], TopicEnd]":
+    """Return where topics, by id, end now and ended at `earlier_ms`; nothing, and a warning, where nobody says."""
+    from kproxy.clients.failures import ClientFailed
+
+    try:
+        return reader.topic_ends(names, earlier_ms=earlier_ms)
+    except ClientFailed as failure:
+        click.echo(
+            f"Warning: no-progress is not told, for topics do not say where they end: {failure}", err=True
+        )
+        return {}
+
+
+def servers_text(cluster: BackingCluster) -> str:
+    """Return the servers of the cluster, as `-b` takes them."""
+    return ",".join(map(str, cluster.settings.bootstrap_servers))

@@ -1,0 +1,128 @@
+"""`kproxy log stuck` and `audit` over a log in memory, which `tests.worlds.consumptions` wrote."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kproxy.cli import log_reading
+from kproxy.cli.main import cli
+from kproxy.clients import topic_reader
+from kproxy.share.identifiers import GroupId
+from kproxy.share.share_group_image import StatePartitions
+from kproxy.statelog.group_parts import StatePartitionMetadata
+from kproxy.statelog.group_records import encode_group_record
+from kproxy.wire.records import Record
+from tests.in_memory.in_memory_consumer import InMemoryConsumer
+from tests.worlds.consumptions import TOPIC_ID, Step, consumption_of
+
+
+class LogInMemory(InMemoryConsumer):
+    """The state topic with what members did, and the groups topic with the name of what they consumed."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        super().__init__({0: records})
+        metadata = StatePartitionMetadata(
+            GroupId("orders-0"), {}, {TOPIC_ID: StatePartitions("jobs", frozenset({0}))}, {}
+        )
+        self._groups = [encode_group_record(metadata, claim_epoch=0)]
+        self._state = records
+
+    @contextmanager
+    def opened(self, _servers: Sequence[str], _options: Mapping[str, object]) -> Iterator["LogInMemory"]:
+        yield self
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        self._partitions = {0: self._groups if topic == "__kproxy_share_groups" else self._state}
+        return super().partitions_for_topic(topic) if topic.startswith("__") else set()
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = consumption_of(
+        0,
+        [
+            Step(0, "lock-timeout", "alice", 0, 1, 1000),
+            Step(0, "accept", "bob", 1, 3, 1000),
+            *[Step(1, "lock-timeout", "carol", 0, 1, 1000) for _ in range(4)],
+        ],
+    )
+    monkeypatch.setattr(topic_reader, "connected", LogInMemory(made.records).opened)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["log", *arguments, "-b", "kafka-1:9092"])
+
+
+def test_what_is_stuck_is_told_with_its_reason_and_who_had_it_last(steps: None) -> None:
+    # When
+    result = run("stuck", "-g", "orders-0")
+
+    # Then
+    assert result.exit_code == 0, result.output
+    assert [" ".join(line.split()) for line in result.stdout.splitlines()[1:]] == [
+        "orders-0 jobs 0 0 blocks-start-offset 1 3 - 2026-11-21T12:00:05Z lock-timeout alice-client",
+        "orders-0 jobs 1 0 near-delivery-limit 4 0 - 2026-11-21T12:00:07Z lock-timeout carol-client",
+    ]
+    assert "Acquisitions are not in the log" in result.stderr
+
+
+def test_all_that_happened_to_a_record_is_told(steps: None) -> None:
+    # When
+    result = run("audit", "-t", "jobs", "-p", "0", "--offset", "0", "-g", "orders-0", "-o", "json")
+
+    # Then
+    events = json.loads(result.stdout)["items"]
+    assert [(event["event"], event["clientId"]) for event in events] == [
+        ("initialize", None),
+        ("lock-timeout", "alice-client"),
+    ]
+
+
+def test_an_audit_is_of_something(steps: None) -> None:
+    # When
+    result = run("audit", "-g", "orders-0")
+
+    # Then
+    assert result.exit_code == 2
+    assert "give --offset N, --member ID, or both" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (
+            ("stuck", "-g", "order-0"),
+            "there is no share group 'order-0' in __kproxy_share_state; nearest: orders-0",
+        ),
+        (
+            ("audit", "-t", "job", "--offset", "1"),
+            "there is no topic 'job' in __kproxy_share_state; nearest: jobs",
+        ),
+    ],
+)
+def test_a_name_that_the_log_does_not_have_is_exit_code_3(
+    steps: None, arguments: Sequence[str], complaint: str
+) -> None:
+    # When
+    result = run(*arguments)
+
+    # Then
+    assert (result.exit_code, result.stderr) == (3, f"Error: {complaint}\n")
+
+
+def test_a_long_log_is_left_to_spark(steps: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(log_reading.all_of, "__kwdefaults__", {"most": 3})
+
+    # When
+    result = run("stuck")
+
+    # Then
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "Error: __kproxy_share_state has 11 offsets, more than 3, the most that is read without Spark: "
+        "kproxy replay stuck -b kafka-1:9092\n"
+    )
