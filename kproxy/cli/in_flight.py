@@ -1,10 +1,16 @@
 """`kproxy in-flight`: the records in flight of a running kproxy."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.backing_cluster import BackingCluster
+from kproxy.cli.in_flight_place import say_source
 from kproxy.cli.in_flight_record import show
 from kproxy.cli.in_flight_window import window
+from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import Column, Output, with_output
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import answer_of, items_of
@@ -46,6 +52,7 @@ def in_flight() -> None:
   kproxy in-flight list -g orders-workers -t orders -p 0
   kproxy in-flight list --state Acquired --held 60000
   kproxy in-flight list --deliveries 3 -o json | jq '.items[].firstOffset'
+  kproxy in-flight list -g orders-workers --from-log -b localhost:9092
 
 The exit code is 3 when there is no such group, topic or partition; one without records in flight is an empty table.
 """,
@@ -60,9 +67,12 @@ The exit code is 3 when there is no such group, topic or partition; one without 
     "--held", "held_ms", type=click.IntRange(0, 2**31 - 1), metavar="MS", help="Held at least so long."
 )
 @with_watch
+@with_log_source
 @with_admin_url
 @with_output
 def list_(  # noqa: PLR0913 - one for each option
+    log: BackingCluster | None,
+    /,
     *,
     group: str | None,
     topic: str | None,
@@ -90,12 +100,31 @@ def list_(  # noqa: PLR0913 - one for each option
         "deliveries": deliveries,
         "held": held_ms,
     }
-    answer = answer_of(admin_url, "in-flight", query=query)
+    answer = answer_of(admin_url, "in-flight", query=query) if log is None else _of_log(log, query)
     runs = items_of(answer)
     Output(output, not no_headers).show(answer, runs, _COLUMNS)
+    say_source(log)
     require_whole(answer)
     if not runs:
         click.echo(_NOTHING, err=True)
+
+
+def _of_log(log: BackingCluster, query: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the state log has of what is asked for. Raises UsageError for what it cannot tell."""
+    from kproxy.cli.durable_groups import durable_in_flight
+
+    if query["member"] is not None or query["held"] is not None:
+        raise click.UsageError(
+            "--member and --held do not go with --from-log: who holds records is not in the log"
+        )
+    answer = durable_in_flight(log, group=query["group"], topic=query["topic"], partition=query["partition"])
+    state, deliveries = query["state"], query["deliveries"] or 0
+    found = [
+        run
+        for run in items_of(answer)
+        if run["state"] == (state or run["state"]) and run["deliveryCount"] >= deliveries
+    ]
+    return {**answer, "items": found}
 
 
 for _command in (show, window):

@@ -5,6 +5,8 @@ from typing import Any, TypeVar
 
 import click
 
+from kproxy.cli.backing_cluster import BackingCluster
+from kproxy.cli.log_source import NOT_DURABLE
 from kproxy.clients.admin_port import Item, answer_of, items_of
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -27,8 +29,23 @@ def one_share_partition(command: F) -> F:
 
 
 def runs_of(
-    admin_url: str, group: str, topic: str, partition: int
+    log: BackingCluster | None, admin_url: str, group: str, topic: str, partition: int
 ) -> tuple[Mapping[str, Any], Sequence[Item]]:
-    """Return the answer, and its runs in flight by rising offset. Raises NotThere, ClientFailed."""
-    answer = answer_of(admin_url, "in-flight", query={"group": group, "topic": topic, "partition": partition})
+    """Return the answer, of the state log if there is one, and its runs in flight by rising offset.
+
+    Raises NotThere, CommandFailed and ClientFailed.
+    """
+    if log is not None:
+        from kproxy.cli.durable_groups import durable_in_flight
+
+        answer = durable_in_flight(log, group=group, topic=topic, partition=partition)
+    else:
+        query = {"group": group, "topic": topic, "partition": partition}
+        answer = answer_of(admin_url, "in-flight", query=query)
     return answer, items_of(answer)
+
+
+def say_source(log: BackingCluster | None) -> None:
+    """Say on standard error what an answer of the state log cannot tell."""
+    if log is not None:
+        click.echo(NOT_DURABLE, err=True)

@@ -7,8 +7,10 @@ from typing import Any
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
-from kproxy.cli.in_flight_place import one_share_partition, runs_of
+from kproxy.cli.in_flight_place import one_share_partition, runs_of, say_source
+from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import with_form
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item
@@ -30,14 +32,26 @@ is in the state log: kproxy replay audit -g GROUP -t TOPIC -p PARTITION --offset
 @one_share_partition
 @click.argument("offset", type=click.IntRange(0, 2**63 - 1))
 @with_watch
+@with_log_source
 @with_admin_url
 @with_form("text", "json", default="text")
-def show(group: str, topic: str, partition: int, offset: int, admin_url: str, output: str) -> None:
+def show(  # noqa: PLR0913 - one for each option
+    log: BackingCluster | None,
+    /,
+    *,
+    group: str,
+    topic: str,
+    partition: int,
+    offset: int,
+    admin_url: str,
+    output: str,
+) -> None:
     """Show one record: its state, who has it, at which attempt, until when, and what happens next."""
-    answer, runs = runs_of(admin_url, group, topic, partition)
+    answer, runs = runs_of(log, admin_url, group, topic, partition)
     found = next((run for run in runs if run["firstOffset"] <= offset <= run["lastOffset"]), None)
     if found is None:
         require_whole(answer)
+        say_source(log)
         raise CommandFailed(_absent(runs, offset), ExitCode.NOT_FOUND)
     record = {**found, "offset": offset, "next": next_of_run(found)}
     if output == "json":
@@ -47,6 +61,7 @@ def show(group: str, topic: str, partition: int, offset: int, admin_url: str, ou
         width = max(len(name) for name, _ in facts) + 1
         for name, text in facts:
             click.echo(f"{name + ':':<{width}}  {cell_text(text)}")
+    say_source(log)
     require_whole(answer)
 
 

@@ -8,7 +8,9 @@ from typing import Final
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
-from kproxy.cli.in_flight_place import one_share_partition, runs_of
+from kproxy.cli.backing_cluster import BackingCluster
+from kproxy.cli.in_flight_place import one_share_partition, runs_of, say_source
+from kproxy.cli.log_source import with_log_source
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item
 from kproxy.clients.tables import cell_text
@@ -25,24 +27,27 @@ _NARROWEST: Final = 20
 \b
   kproxy in-flight window -g orders-workers -t orders -p 0
   kproxy in-flight window -g orders-workers -t orders -p 0 --watch 1
+  kproxy in-flight window -g orders-workers -t orders -p 0 --from-log -b localhost:9092
 
 The exit code is 3 when there is no such group, topic or partition.
 """
 )
 @one_share_partition
 @with_watch
+@with_log_source
 @with_admin_url
-def window(group: str, topic: str, partition: int, admin_url: str) -> None:
+def window(log: BackingCluster | None, /, group: str, topic: str, partition: int, admin_url: str) -> None:
     """Draw the records in flight of one share-partition as a strip, from its start offset to its end offset.
 
     A character stands for one offset, or for several in a long window: then for what somebody still waits for. The
     number beneath it is how often a record was tried that is not the first time. The first character blocks all others.
     """
-    answer, runs = runs_of(admin_url, group, topic, partition)
+    answer, runs = runs_of(log, admin_url, group, topic, partition)
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     glyphs = GLYPHS if encoding.startswith("utf") else PLAIN_GLYPHS
     for line in _lines(runs, glyphs, width=shutil.get_terminal_size().columns):
         click.echo(line)
+    say_source(log)
     require_whole(answer)
 
 

@@ -60,7 +60,8 @@ def all_of(
     total = sum(part.length for part in ranges)
     if total > most:
         raise CommandFailed(
-            f"{topic} has {counted(total, 'offset', ',')}, more than {most:,}, the most that is read without Spark: {instead}",
+            f"{topic} has {counted(total, 'offset', ',')}, more than {most:,}, "
+            f"the most that is read without Spark: {instead}",
             ExitCode.FAILED,
         )
     with progress(topic, total) as advance:

@@ -3,6 +3,8 @@
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.backing_cluster import BackingCluster
+from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import Column, Output, partitions_text, with_output
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import answer_of, items_of
@@ -18,6 +20,15 @@ _COLUMNS = (
     Column("IDLE-MS", "idleMs"),
     Column("PARTITIONS", lambda session: partitions_text(session["partitions"]), is_wide=True),
 )
+_MEMBERS = (
+    Column("GROUP", "groupId"),
+    Column("CONSUMER-ID", "memberId"),
+    Column("CLIENT-ID", "clientId"),
+    Column("HOST", "clientHost"),
+    Column("MEMBER-EPOCH", "memberEpoch"),
+    Column("#PARTITIONS", lambda member: sum(len(topic["partitions"]) for topic in member["assignment"])),
+    Column("PARTITIONS", lambda member: partitions_text(member["assignment"]), is_wide=True),
+)
 
 
 @click.group()
@@ -32,6 +43,7 @@ def sessions() -> None:
 \b
   kproxy sessions list -g orders-workers -o wide
   kproxy sessions list -o json | jq '.items[] | select(.idleMs > 60000)'
+  kproxy sessions list -g orders-workers --from-log -b localhost:9092
 
 The exit code is 3 when there is no such group or member; a group without share sessions is an empty table.
 """,
@@ -39,15 +51,34 @@ The exit code is 3 when there is no such group or member; a group without share 
 @click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
 @click.option("-m", "--member", metavar="MEMBER", help="Of this member only.")
 @with_watch
+@with_log_source
 @with_admin_url
 @with_output
-def list_(group: str | None, member: str | None, admin_url: str, output: str, *, no_headers: bool) -> None:
+def list_(
+    log: BackingCluster | None,
+    /,
+    group: str | None,
+    member: str | None,
+    admin_url: str,
+    output: str,
+    *,
+    no_headers: bool,
+) -> None:
     """List open share sessions: who fetches, at which port, on which connection.
 
     A member has a session for each broker that it thinks it talks to. NEXT-EPOCH is the session epoch that its next
     request must have. IDLE-MS is how long ago its last request came: a member with nothing to do fetches again as soon
     as its last fetch has waited for its MaxWaitMs (500 ms by default), one that works on records when it is done.
+
+    Sessions are gone with the kproxy that had them: --from-log shows the members of groups instead.
     """
+    if log is not None:
+        from kproxy.cli.durable_groups import durable_members
+
+        answer = durable_members(log, group=group, member=member)
+        Output(output, not no_headers).show(answer, items_of(answer), _MEMBERS)
+        click.echo("From the state log, which has members: their share sessions are not durable.", err=True)
+        return
     answer = answer_of(admin_url, "sessions", query={"group": group, "member": member})
     Output(output, not no_headers).show(answer, items_of(answer), _COLUMNS)
     require_whole(answer)

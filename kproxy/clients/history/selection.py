@@ -44,6 +44,10 @@ class Selected:
         self._seen["partition"].add(str(partition))
         return self.partition in (None, partition)
 
+    def know_group(self, group: str) -> None:
+        """Note that there is such a group, whether or not the log has anything else of it."""
+        self._seen["group"].add(group)
+
     def require_known(self, place: str) -> None:
         """Raise NotThere for the first name that was seen nowhere in `place`; the text has the nearest ones."""
         for kind, wanted in (("group", self.group), ("topic", self.topic), ("partition", self.partition)):

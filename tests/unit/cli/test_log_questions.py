@@ -1,8 +1,7 @@
 """`kproxy log stuck` and `audit` over a log in memory, which `tests.worlds.consumptions` wrote."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import pytest
 from click.testing import CliRunner, Result
@@ -10,33 +9,8 @@ from click.testing import CliRunner, Result
 from kproxy.cli import log_reading
 from kproxy.cli.main import cli
 from kproxy.clients import topic_reader
-from kproxy.share.identifiers import GroupId
-from kproxy.share.share_group_image import StatePartitions
-from kproxy.statelog.group_parts import StatePartitionMetadata
-from kproxy.statelog.group_records import encode_group_record
-from kproxy.wire.records import Record
-from tests.in_memory.in_memory_consumer import InMemoryConsumer
-from tests.worlds.consumptions import TOPIC_ID, Step, consumption_of
-
-
-class LogInMemory(InMemoryConsumer):
-    """The state topic with what members did, and the groups topic with the name of what they consumed."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        super().__init__({0: records})
-        metadata = StatePartitionMetadata(
-            GroupId("orders-0"), {}, {TOPIC_ID: StatePartitions("jobs", frozenset({0}))}, {}
-        )
-        self._groups = [encode_group_record(metadata, claim_epoch=0)]
-        self._state = records
-
-    @contextmanager
-    def opened(self, _servers: Sequence[str], _options: Mapping[str, object]) -> Iterator["LogInMemory"]:
-        yield self
-
-    def partitions_for_topic(self, topic: str) -> set[int]:
-        self._partitions = {0: self._groups if topic == "__kproxy_share_groups" else self._state}
-        return super().partitions_for_topic(topic) if topic.startswith("__") else set()
+from tests.in_memory.log_in_memory import LogInMemory, names_of_jobs
+from tests.worlds.consumptions import Step, consumption_of
 
 
 @pytest.fixture
@@ -49,7 +23,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> None:
             *[Step(1, "lock-timeout", "carol", 0, 1, 1000) for _ in range(4)],
         ],
     )
-    monkeypatch.setattr(topic_reader, "connected", LogInMemory(made.records).opened)
+    monkeypatch.setattr(topic_reader, "connected", LogInMemory(made.records, [names_of_jobs()]).opened)
 
 
 def run(*arguments: str) -> Result:

@@ -1,0 +1,41 @@
+"""`LogInMemory`: both topics of the state log, each with one partition, as kafka-python's consumer gives them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from kproxy.share.identifiers import GroupId
+from kproxy.share.share_group_image import StatePartitions
+from kproxy.statelog.group_parts import StatePartitionMetadata
+from kproxy.statelog.group_records import encode_group_record
+from kproxy.wire.records import Record
+from tests.in_memory.in_memory_consumer import InMemoryConsumer
+from tests.worlds.consumptions import TOPIC_ID
+
+_GROUPS: Final = "__kproxy_share_groups"
+_STATE: Final = "__kproxy_share_state"
+
+
+class LogInMemory(InMemoryConsumer):
+    """The last topic that somebody asked for is the one that is read. There are no others."""
+
+    def __init__(self, state: Sequence[Record], groups: Sequence[Record]) -> None:
+        super().__init__({0: state})
+        self._records = {_STATE: state, _GROUPS: groups}
+
+    @contextmanager
+    def opened(self, _servers: Sequence[str], _options: Mapping[str, object]) -> Iterator["LogInMemory"]:
+        yield self
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        records = self._records.get(topic)
+        if records is None:
+            return set()
+        self._partitions = {0: records}
+        return super().partitions_for_topic(topic)
+
+
+def names_of_jobs(group_id: str = "orders-0") -> Record:
+    """Return the record of a group that consumes the topic of `tests.worlds.consumptions`, under the name jobs."""
+    jobs = {TOPIC_ID: StatePartitions("jobs", frozenset({0}))}
+    return encode_group_record(StatePartitionMetadata(GroupId(group_id), {}, jobs, {}), claim_epoch=0)
