@@ -243,7 +243,7 @@ class _Run:
             context = JobContext(spark, open_source(spark, source), self.progress.say)
             result = self.job.run(context, **options)
             self.progress.begin("computing the answer")
-            row_count = self.writer.write(result.frame, narrow=result.narrow)
+            row_count = self.writer.write(result.frame, narrow=result.narrow, cells=result.cells)
             self.progress.begin("drawing")
             _draw(result, plot)
             self.progress.end()

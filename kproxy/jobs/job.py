@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,8 @@ class JobResult:
 
     The names of `frame`'s columns are those that JSON and CSV show, and the titles of the table are made of them;
     nested values are shown as JSON. `extra` joins the closing summary. `plot` writes a PNG file to a path. `narrow` are
-    the columns of a table that is not wide, in their order; without any it has all.
+    the columns of a table that is not wide, in their order; without any it has all. `cells` say, by column, what a
+    table shows of a row there instead of the value: JSON, CSV and Parquet have the values.
     """
 
     frame: "DataFrame"
@@ -34,6 +35,7 @@ class JobResult:
     exit_code: ExitCode = ExitCode.OK
     plot: Callable[[Path], None] | None = None
     narrow: Sequence[str] = ()
+    cells: Mapping[str, Callable[[Mapping[str, Any]], object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ import os
 import shutil
 import sys
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from tempfile import TemporaryFile, mkdtemp
-from typing import IO
+from typing import IO, Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame, Observation, Row
 from pyspark.sql import functions as sql
@@ -24,6 +24,10 @@ from kproxy.clients.tables import cell_text, table_lines
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.sources.log_files import uri_of
+
+Cells: TypeAlias = Mapping[str, Callable[[Mapping[str, Any]], object]]
+"""By column, what a table shows of a row."""
+_NO_CELLS: Final[Cells] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +51,34 @@ class ResultWriter:
         if self.path is not None:
             require_writable(self.path)
 
-    def write(self, frame: DataFrame, *, narrow: Sequence[str] = ()) -> int:
-        """Write the rows of `frame`; return how many there are. Of columns a table has the `narrow` ones, or all."""
-        if self.form == "table" and narrow:
-            frame = frame.select(*narrow)
+    def write(self, frame: DataFrame, *, narrow: Sequence[str] = (), cells: Cells = _NO_CELLS) -> int:
+        """Write the rows of `frame`; return how many there are. Of columns a table has the `narrow` ones, or all.
+
+        A table shows what `cells` make of a row, in the columns that they name.
+        """
+        shown = narrow if self.form == "table" and narrow else frame.columns
         if self.form == "parquet":
             assert self.path is not None
             return write_parquet(frame, self.path)
         if self.path is None:
             with TemporaryFile("w+", encoding="utf-8", newline="") as spooled:
-                count = self._write_text(frame, spooled)
+                count = self._write_text(frame, spooled, shown, cells)
                 spooled.seek(0)
                 self.before_print()
                 _print(spooled)
             return count
         with written_aside(self.path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
-            return self._write_text(frame, file)
+            return self._write_text(frame, file, shown, cells)
 
-    def _write_text(self, frame: DataFrame, file: IO[str]) -> int:
+    def _write_text(self, frame: DataFrame, file: IO[str], shown: Sequence[str], cells: Cells) -> int:
         rows = (row.asDict(recursive=True) for row in frame.toLocalIterator(prefetchPartitions=True))
-        names = frame.columns
         match self.form:
             case "json":
                 return _write_json(rows, file)
             case "csv":
-                return _write_csv(names, rows, file, with_header=self.with_headers)
+                return _write_csv(frame.columns, rows, file, with_header=self.with_headers)
             case _:
-                return _write_table(names, rows, file, with_header=self.with_headers)
+                return write_table(shown, rows, file, cells, with_header=self.with_headers)
 
 
 def _print(file: IO[str]) -> None:
@@ -157,14 +162,15 @@ def _write_csv(
     return count
 
 
-def _write_table(
-    names: Sequence[str], rows: Iterable[dict[str, object]], file: IO[str], *, with_header: bool
+def write_table(
+    names: Sequence[str], rows: Iterable[dict[str, object]], file: IO[str], cells: Cells, *, with_header: bool
 ) -> int:
-    cells = [[_cell(value) for value in row.values()] for row in rows]
+    """Write the columns `names` of rows, or what `cells` make of a row there; return how many rows there are."""
+    shown = [[_cell(cells[name](row) if name in cells else row[name]) for name in names] for row in rows]
     titles = [title_of(name) for name in names]
-    if cells or with_header:
-        file.writelines(f"{line}\n" for line in table_lines(titles, cells, with_header=with_header))
-    return len(cells)
+    if shown or with_header:
+        file.writelines(f"{line}\n" for line in table_lines(titles, shown, with_header=with_header))
+    return len(shown)
 
 
 def _plain(value: object) -> object:

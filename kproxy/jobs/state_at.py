@@ -1,7 +1,7 @@
 """`kproxy replay state-at`: the durable state of every share-partition at a time, or at a log offset."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import click
 from pyspark.sql import DataFrame
@@ -19,9 +19,13 @@ from kproxy.jobs.run_report import RunReport
 from kproxy.jobs.sources.log_reader import Gap
 from kproxy.jobs.times import TIME
 from kproxy.notation import TIME_FORMS, iso_time
+from kproxy.share.record_state import RecordState
 
 _WORTH_AN_INDEX: Final = 100_000
 """Offsets: fewer are folded before an index is looked up."""
+
+_NARROW: Final = ("groupId", "topicName", "partition", "startOffset", "deliveryCompleteCount", "stateBatches")
+_BATCHES_SHOWN: Final = 8
 
 
 def run(  # noqa: PLR0913 - the options of the command line
@@ -47,7 +51,7 @@ def run(  # noqa: PLR0913 - the options of the command line
     states = folded.where(sql.col("kind") == STATE)
     if group is not None:
         states = _of_group(context, states, group)
-    return JobResult(state_frame(context, states), extra)
+    return JobResult(state_frame(context, states), extra, narrow=_NARROW, cells=_CELLS)
 
 
 def ranges_until(context: JobContext, at_ms: int | None, at_offsets: Mapping[int, int]) -> list[LogRange]:
@@ -156,6 +160,28 @@ def state_frame(context: JobContext, states: DataFrame) -> DataFrame:
     )
 
 
+def topic_text(row: Mapping[str, Any]) -> object:
+    """Return what a table shows of a topic: its name, or its id where nobody knows the name."""
+    return row["topicName"] or row["topicId"]
+
+
+def states_text(row: Mapping[str, Any]) -> str | None:
+    """Return what a table shows of the records of a row: their states by name, with how often they were tried."""
+    batches = row["stateBatches"]
+    shown = [_batch_text(batch) for batch in batches[:_BATCHES_SHOWN]]
+    more = [f"and {len(batches) - _BATCHES_SHOWN} more"] if len(batches) > _BATCHES_SHOWN else []
+    return ", ".join([*shown, *more]) or None
+
+
+def _batch_text(batch: Mapping[str, Any]) -> str:
+    first, last = batch["firstOffset"], batch["lastOffset"]
+    state = RecordState(batch["deliveryState"]).name.capitalize()
+    return f"{first if first == last else f'{first}-{last}'} {state} ({batch['deliveryCount']})"
+
+
+_CELLS: Final = {"topicName": topic_text, "stateBatches": states_text}
+
+
 class _PartitionOffset(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     name = "PARTITION:OFFSET"
 
@@ -206,6 +232,9 @@ JOB: Final = Job(
 \b
   kproxy replay state-at -b localhost:9092 --at 2026-11-20T13:00Z
   kproxy replay state-at --files dump.jsonl -o json | jq '.[] | select(.groupId == "workers")'
+
+A table has the names of topics, and of each share-partition which records are in which state, and in brackets how often
+they were tried; -o wide adds ids and epochs. JSON has the numbers of the log.
 """,
 )
 """The job."""

@@ -1,10 +1,11 @@
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.result_writer import ResultWriter, require_writable, title_of, written_aside
+from kproxy.jobs.result_writer import ResultWriter, require_writable, title_of, write_table, written_aside
 
 
 def test_titles_are_made_of_the_names_of_columns() -> None:
@@ -83,3 +84,18 @@ def test_what_cannot_be_written_is_refused_before_any_work(output: ResultWriter,
 
     # Then
     assert refusal.value.exit_code is ExitCode.USAGE
+
+
+def test_a_table_shows_what_is_made_of_a_row_in_the_columns_that_fit() -> None:
+    # Given
+    rows: list[dict[str, object]] = [{"topicId": "AAA", "topicName": None, "startOffset": 4}]
+    text = StringIO()
+
+    # When
+    count = write_table(
+        ("topicName", "startOffset"), rows, text, {"topicName": lambda row: row["topicId"]}, with_header=True
+    )
+
+    # Then
+    assert count == 1
+    assert text.getvalue() == "TOPIC-NAME  START-OFFSET\nAAA         4\n"

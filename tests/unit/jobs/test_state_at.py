@@ -6,7 +6,7 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import JobContext, JobSource
 from kproxy.jobs.sources.log_reader import Gap
-from kproxy.jobs.state_at import PARTITION_OFFSET, ranges_until
+from kproxy.jobs.state_at import PARTITION_OFFSET, ranges_until, states_text, topic_text
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 
 HELD = [LogRange(0, 10, 100), LogRange(1, 0, 0), LogRange(2, 0, 50)]
@@ -136,3 +136,26 @@ def test_what_is_no_partition_and_offset_is_a_usage_error(text: str) -> None:
 
     # Then
     assert "PARTITION:OFFSET" in refusal.value.message
+
+
+def test_a_table_has_names_of_topics_and_of_states() -> None:
+    # Given
+    batches = [
+        {"firstOffset": 4, "lastOffset": 4, "deliveryState": 0, "deliveryCount": 2},
+        {"firstOffset": 5, "lastOffset": 9, "deliveryState": 2, "deliveryCount": 1},
+    ]
+    row = {"topicId": "AAAAAAAAAAAAAAAAAAAAAQ", "topicName": "jobs", "stateBatches": batches}
+
+    # Then
+    assert (topic_text(row), states_text(row)) == ("jobs", "4 Available (2), 5-9 Acknowledged (1)")
+
+
+def test_a_topic_without_a_name_is_shown_by_its_id_and_very_many_batches_are_counted() -> None:
+    # Given
+    batch = {"firstOffset": 4, "lastOffset": 4, "deliveryState": 4, "deliveryCount": 5}
+    row = {"topicId": "AAAAAAAAAAAAAAAAAAAAAQ", "topicName": None, "stateBatches": [batch] * 10}
+
+    # Then
+    assert topic_text(row) == "AAAAAAAAAAAAAAAAAAAAAQ"
+    assert str(states_text(row)).endswith("4 Archived (5), and 2 more")
+    assert states_text({"stateBatches": []}) is None
