@@ -7,6 +7,7 @@ import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.backing_cluster import BackingCluster
+from kproxy.cli.in_flight_finished import finished
 from kproxy.cli.in_flight_place import say_source
 from kproxy.cli.in_flight_record import show
 from kproxy.cli.in_flight_window import window
@@ -127,5 +128,5 @@ def _of_log(log: BackingCluster, query: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**answer, "items": found}
 
 
-for _command in (show, window):
+for _command in (show, window, finished):
     in_flight.add_command(_command)

@@ -14,13 +14,13 @@ from kproxy.cli.log_replay import (
     replay_log,
     selected_part,
     servers_text,
+    warn_of_unusable,
     with_selection,
 )
 from kproxy.cli.output import Column, Output, with_output
 from kproxy.cli.time_options import DURATION, MOMENT
 from kproxy.clients.admin_port import Item
 from kproxy.notation import TIME_FORMS
-from kproxy.wording import counted
 
 
 def _last(name: str) -> Callable[[Item], object]:
@@ -199,6 +199,4 @@ def _show(
 ) -> None:
     answer = {"kind": kind, "items": items, "unusableRecords": replayed.unusable_count}
     output.show(answer, items, columns)
-    if replayed.unusable_count:
-        number = counted(replayed.unusable_count, "record")
-        click.echo(f"Warning: {number} of the log cannot be used: kproxy log dump shows them", err=True)
+    warn_of_unusable(replayed)

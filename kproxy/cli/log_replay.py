@@ -9,6 +9,7 @@ import click
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.log_reading import all_of, opened
+from kproxy.wording import counted
 
 if TYPE_CHECKING:
     from kproxy.clients.history.selection import Selected
@@ -102,6 +103,13 @@ def ends_of_topics(
             f"Warning: no-progress is not told, for topics do not say where they end: {failure}", err=True
         )
         return {}
+
+
+def warn_of_unusable(replayed: Replayed) -> None:
+    """Say on standard error if there are records that cannot be used."""
+    if replayed.unusable_count:
+        number = counted(replayed.unusable_count, "record")
+        click.echo(f"Warning: {number} of the log cannot be used: kproxy log dump shows them", err=True)
 
 
 def servers_text(cluster: BackingCluster) -> str:
