@@ -31,6 +31,7 @@ _COLUMNS: Final = (
     Column("DELIVERIES", "deliveryCount"),
     Column("CONSUMER-ID", "memberId"),
     Column("CLIENT-ID", "clientId"),
+    Column("REASON", "reason", is_wide=True),
     Column("LOG-PARTITION", "logPartition", is_wide=True),
     Column("LOG-OFFSET", "logOffset", is_wide=True),
 )

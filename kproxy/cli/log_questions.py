@@ -56,6 +56,7 @@ _AUDIT: Final = (
     Column("CONSUMER-ID", "memberId", is_wide=True),
     Column("HOST", "clientHost", is_wide=True),
     Column("START-OFFSET", "startOffset", is_wide=True),
+    Column("REASON", "reason", is_wide=True),
     Column("LOG-PARTITION", "logPartition", is_wide=True),
     Column("LOG-OFFSET", "logOffset", is_wide=True),
 )

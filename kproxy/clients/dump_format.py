@@ -54,6 +54,7 @@ _OFFSET_RANGES: Final = "offsetRanges"
 _FIRST_OFFSET: Final = "firstOffset"
 _LAST_OFFSET: Final = "lastOffset"
 _VERSION: Final = "version"
+_REASON: Final = "reason"
 
 _KEYS_REMEMBERED: Final = 65_536
 """A log has many records of each key."""
@@ -219,6 +220,7 @@ def _shown_actor(actor: Actor) -> JsonObject:
         _CLIENT_ID: actor.client_id,
         _CLIENT_HOST: actor.client_host,
         _OFFSET_RANGES: ranges,
+        **({_REASON: actor.reason} if actor.reason else {}),
     }
 
 
@@ -235,6 +237,7 @@ def _actor(shown: Mapping[str, Any]) -> Actor:
         None if acknowledge_type is None else AcknowledgeType[acknowledge_type.upper()],
         is_limit and cause is not Cause.DELIVERY_LIMIT,
         shown.get(_VERSION, FIRST_ACTOR_VERSION),
+        shown.get(_REASON, ""),
     )
 
 

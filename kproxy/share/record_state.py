@@ -43,7 +43,7 @@ PERMITTED_TRANSITIONS: Final[Mapping[RecordState, frozenset[RecordState]]] = Map
     }
 )
 """What may follow each state. AVAILABLE → ARCHIVED happens only to a record that the log has lost
-(compaction, or a log start offset that overtook it)."""
+(compaction, or a log start offset that overtook it), and to one that an operator archives."""
 
 TERMINAL_STATES: Final[frozenset[RecordState]] = frozenset(
     state for state, following in PERMITTED_TRANSITIONS.items() if not following

@@ -12,7 +12,7 @@ can tell from a slow network:
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kproxy.errors import SharePartitionFenced, UnusableShareState
+from kproxy.errors import SharePartitionFenced
 from kproxy.share.aborted_records import archive_aborted, archive_missing, without_aborted
 from kproxy.share.acknowledgement import (
     Acknowledgement,
@@ -27,14 +27,14 @@ from kproxy.share.acquisition_locks import AcquisitionLocks, end_attempts
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
+from kproxy.share.operators.settlement import OperatorAction, OperatorSettlement
 from kproxy.share.record_state import RecordState
 from kproxy.share.redelivery import DeliveryBatches, Redelivery, RedeliveryTerms
 from kproxy.share.share_partition_view import SharePartitionView, view_of
-from kproxy.share.state_batches import LARGEST_COUNT, NO_CHANGE, StateBatch, StateDelta
+from kproxy.share.state_batches import LARGEST_COUNT, NO_CHANGE, StateBatch, StateDelta, loaded_runs
 
 _AVAILABLE: Final = RecordState.AVAILABLE
 _ACQUIRED: Final = RecordState.ACQUIRED
-_ARCHIVING: Final = RecordState.ARCHIVING
 _ARCHIVED: Final = RecordState.ARCHIVED
 
 
@@ -56,11 +56,7 @@ class SharePartition:
         state_batches: Iterable[StateBatch],
         limits: ShareLimits,
     ) -> None:
-        """Build it from durable state: ARCHIVING becomes ARCHIVED, what lies between is AVAILABLE with a count of 0.
-
-        Raises:
-            UnusableShareState: the batches are not ascending from `start_offset` on, or one is acquired.
-        """
+        """Build it from durable state, as `loaded_runs` tells. Raises UnusableShareState as that does."""
         self.key = key
         self.limits = limits
         self.is_fenced = False
@@ -68,8 +64,8 @@ class SharePartition:
         self._batches = DeliveryBatches()
         self._locks = AcquisitionLocks()
         self._cut: CutWindow | None = None
-        for batch in state_batches:
-            self._load(batch)
+        for run, is_between in loaded_runs(key, start_offset, state_batches):
+            self._append(run, is_undelivered=is_between)
         self._pass_terminal_prefix()
 
     @property
@@ -235,6 +231,18 @@ class SharePartition:
         has_news = settled or acknowledgement.has_passed
         return self._delta(settled, before=acknowledgement.before) if has_news else NO_CHANGE
 
+    def plan(self, action: OperatorAction, spans: Sequence[tuple[int, int]]) -> OperatorSettlement:
+        """Return what an operator's `action` on these offsets would change, and change nothing. Raises as that does."""
+        self._refuse_if_fenced()
+        return OperatorSettlement.planned(self._ranges, self.limits, action, spans)
+
+    def settle(self, settlement: OperatorSettlement) -> StateDelta:
+        """Let all of what `plan` returned in this turn take effect, whoever holds the records."""
+        self._refuse_if_fenced()
+        for rewritten in settlement.rewrites:
+            self._ranges.replace(rewritten)
+        return self._delta(settlement.after, before=settlement.before)
+
     def take_back(self, refused: StateDelta) -> None:
         """Undo an acknowledgement or a release: it is certain that it is not durable, nor anything that changed since.
 
@@ -303,20 +311,9 @@ class SharePartition:
         if self.is_fenced:
             raise SharePartitionFenced(f"{self.key} was discarded")
 
-    def _load(self, batch: StateBatch) -> None:
-        end_offset = self._ranges.end_offset
-        is_ascending = end_offset <= batch.first_offset <= batch.last_offset
-        if not is_ascending or batch.state is _ACQUIRED:
-            raise UnusableShareState(f"{batch} cannot follow offset {end_offset - 1} of {self.key}")
-        if end_offset < batch.first_offset:
-            self._batches.begin_undelivered(end_offset)
-            self._ranges.append(InFlightRange(end_offset, batch.first_offset - 1, _AVAILABLE, 0, None))
-        state = _ARCHIVED if batch.state is _ARCHIVING else batch.state
-        self._append(InFlightRange(batch.first_offset, batch.last_offset, state, batch.delivery_count, None))
-
-    def _append(self, run: InFlightRange) -> None:
+    def _append(self, run: InFlightRange, *, is_undelivered: bool = False) -> None:
         """Let the window grow by a run that is a delivery batch of its own."""
-        self._batches.begin(run.first_offset)
+        (self._batches.begin_undelivered if is_undelivered else self._batches.begin)(run.first_offset)
         self._ranges.append(run)
 
     def _pass_hole(self, offset: int) -> None:

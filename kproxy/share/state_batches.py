@@ -1,12 +1,15 @@
 """What must become durable of a share-partition, and how new state is laid over old."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
+from kproxy.errors import UnusableShareState
 from kproxy.share.acknowledgement import Reversal
+from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.offset_ranges import InFlightRange
 from kproxy.share.record_state import RecordState
 
 UNKNOWN_START_OFFSET: Final = -1
@@ -124,3 +127,23 @@ def _part_of(batch: StateBatch, first_offset: int, last_offset: int) -> StateBat
     if batch.first_offset == first_offset and batch.last_offset == last_offset:
         return batch
     return StateBatch(first_offset, last_offset, batch.state, batch.delivery_count)
+
+
+def loaded_runs(
+    key: SharePartitionKey, start_offset: int, batches: Iterable[StateBatch]
+) -> Iterator[tuple[InFlightRange, bool]]:
+    """Yield the runs from `start_offset` on without a gap, each with whether it is one between batches.
+
+    ARCHIVING becomes ARCHIVED, what lies between is AVAILABLE with a count of 0: never delivered. Raises
+    UnusableShareState when the batches are not ascending, or one is acquired.
+    """
+    end_offset = start_offset
+    for batch in batches:
+        is_ascending = end_offset <= batch.first_offset <= batch.last_offset
+        if not is_ascending or batch.state is RecordState.ACQUIRED:
+            raise UnusableShareState(f"{batch} cannot follow offset {end_offset - 1} of {key}")
+        if end_offset < batch.first_offset:
+            yield InFlightRange(end_offset, batch.first_offset - 1, RecordState.AVAILABLE, 0, None), True
+        state = RecordState.ARCHIVED if batch.state is RecordState.ARCHIVING else batch.state
+        yield InFlightRange(batch.first_offset, batch.last_offset, state, batch.delivery_count, None), False
+        end_offset = batch.last_offset + 1

@@ -87,6 +87,8 @@ class Actor:
     acknowledge_type: AcknowledgeType | None = None
     is_at_delivery_limit: bool = False
     version: int = ACTOR_VERSION
+    reason: str = ""
+    """What an operator did, and said why; empty for all others. Decoders that do not know it pass over it."""
 
     @property
     def end(self) -> RecordEnd | None:
@@ -105,7 +107,12 @@ def encode_actor(actor: Actor) -> bytes:
         actor.cause,
         actor.acknowledge_type,
         is_at_delivery_limit=actor.is_at_delivery_limit,
-        texts=(cut_text(actor.member_id), cut_text(actor.client_id), cut_text(actor.client_host)),
+        texts=(
+            cut_text(actor.member_id),
+            cut_text(actor.client_id),
+            cut_text(actor.client_host),
+            cut_text(actor.reason),
+        ),
     )
     if not actor.offset_ranges:
         return f"{{{head}}}".encode()
@@ -136,6 +143,7 @@ def decode_actor(header: bytes | None) -> Actor:
         _acknowledge_type(fields),
         _is_at_delivery_limit(fields),
         version,
+        _text(fields, "reason"),
     )
 
 
@@ -180,14 +188,14 @@ def _encode_head(
     acknowledge_type: AcknowledgeType | None,
     *,
     is_at_delivery_limit: bool,
-    texts: tuple[str, str, str],
+    texts: tuple[str, str, str, str],
 ) -> str:
     """Return the fields but for the offsets. Few members act, and each of them often."""
     fields = {
         "cause": cause.value,
         "type": "" if acknowledge_type is None else acknowledge_type.name.lower(),
         "end": RecordEnd.DELIVERY_LIMIT.value if is_at_delivery_limit else "",
-        **dict(zip(("member", "client", "host"), texts, strict=True)),
+        **dict(zip(("member", "client", "host", "reason"), texts, strict=True)),
     }
     told = [f'"{name}":{encode_basestring_ascii(text)}' for name, text in fields.items() if text]
     return ",".join([f'"version":{version}', *told] if version else told)

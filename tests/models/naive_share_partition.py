@@ -252,6 +252,33 @@ class NaiveSharePartition:
                     first = base
         return [*batches, (first, end)]
 
+    def operate(  # noqa: C901 - an oracle has its rules in one place
+        self, action: str, spans: Sequence[tuple[int, int]]
+    ) -> dict[int, Record]:
+        """Do what an operator says, or raise; who holds the records does not matter."""
+        offsets = [offset for first, last in spans for offset in range(first, last + 1)]
+        if not offsets or offsets != sorted(set(offsets)):
+            raise InvalidRequest("spans")
+        for first, last in spans:
+            if not self.records or first < self.start:
+                raise InvalidRecordState("done with")
+            inside = [self.records.get(offset) for offset in range(first, last + 1)]
+            if None in inside or all(record is not None and record.is_hole for record in inside):
+                raise InvalidRequest("never delivered")
+            allowed = (ACQUIRED, AVAILABLE) if action == "archive" else (ACQUIRED,)
+            for record in inside:
+                assert record is not None
+                if not record.is_hole and (record.state not in allowed or not record.count):
+                    raise InvalidRecordState("another state")
+        changed = {offset: self.records[offset] for offset in offsets if not self.records[offset].is_hole}
+        for record in changed.values():
+            record.come_back(self.limits)
+            if action != "release":
+                record.state = ACKNOWLEDGED if action == "accept" else ARCHIVED
+        changed = {offset: replace(record) for offset, record in changed.items()}
+        self.pass_prefix()
+        return changed
+
     def acknowledge(
         self, member: MemberId, batches: Sequence[AcknowledgementBatch], *, node_id: int, now_ms: int
     ) -> dict[int, Record]:

@@ -24,6 +24,7 @@ from kproxy.share.identifiers import (
     TopicId,
 )
 from kproxy.share.limits import ShareLimits
+from kproxy.share.operators.settlement import OperatorAction
 from kproxy.share.record_state import PERMITTED_TRANSITIONS, RecordState
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import StateDelta
@@ -239,6 +240,28 @@ class SharePartitionMachine(RuleBasedStateMachine):
         delta = self.partition.release(member, node_id=node_id)
         expected = self.naive.take_back(session=(member, node_id))
         self.changed(delta, expected, start, self.undo_of(expected, start, records))
+
+    @precondition(lambda self: self.naive.records)
+    @rule(
+        action=st.sampled_from(OperatorAction),
+        places=st.lists(st.tuples(st.integers(-1, 15), st.integers(0, 5)), min_size=1, max_size=2),
+    )
+    def operate(self, action: OperatorAction, places: list[tuple[int, int]]) -> None:
+        """An operator takes records from whoever holds them: all of what is named, or nothing."""
+        spans = [(self.naive.start + first, self.naive.start + first + more) for first, more in places]
+        start, records, before = self.naive.start, self.naive.copied_records(), self.partition.view()
+        try:
+            expected = self.naive.operate(action, spans)
+        except ApiError as error:
+            with pytest.raises(type(error)):
+                self.partition.plan(action, spans)
+            assert self.partition.view() == before
+            return
+        settlement = self.partition.plan(action, spans)
+        assert self.partition.view() == before
+        self.changed(
+            self.partition.settle(settlement), expected, start, self.undo_of(expected, start, records)
+        )
 
     def undo_of(self, changed: dict[int, Record], start: int, before: dict[int, Record]) -> Undo:
         """Return how the naive one undoes what `changed`, with the records and the start offset `before`."""

@@ -108,6 +108,7 @@ class Audit:
             "memberId": row.get("member"),
             "clientId": row.get("client_id"),
             "clientHost": row.get("client_host"),
+            "reason": row.get("reason"),
             "logPartition": row["log_partition"],
             "logOffset": row["log_offset"],
         }

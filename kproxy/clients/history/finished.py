@@ -83,6 +83,7 @@ class FinishedRecords:
             "deliveryCount": row.get("delivery_count"),
             "memberId": holder[0],
             "clientId": holder[1],
+            "reason": row.get("reason"),
             "logPartition": row["log_partition"],
             "logOffset": row["log_offset"],
         }

@@ -167,7 +167,12 @@ def _repeated(whole: Actor | None) -> SilverRow:
 def _actor_columns(actor: Actor | None) -> SilverRow:
     if actor is None:
         return {}
-    texts = {"member": actor.member_id, "client_id": actor.client_id, "client_host": actor.client_host}
+    texts = {
+        "member": actor.member_id,
+        "client_id": actor.client_id,
+        "client_host": actor.client_host,
+        "reason": actor.reason,
+    }
     if actor.acknowledge_type is not None:
         texts["acknowledge_type"] = actor.acknowledge_type.name.lower()
     if actor.end is not None:

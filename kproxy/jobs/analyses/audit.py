@@ -32,6 +32,7 @@ _SHOWN: Final = (
     "member",
     "client_id",
     "client_host",
+    "reason",
     "log_partition",
     "log_offset",
 )
@@ -122,8 +123,8 @@ JOB: Final = Job(
     ),
     epilog="""For example: kproxy replay audit -b broker:9092 --topic jobs --partition 0 --offset 4711
 
-A table has the columns that fit a terminal; -o wide has all: topic ids, START-OFFSET, MEMBER, CLIENT-HOST, and where in
-the log it stands.
+A table has the columns that fit a terminal; -o wide has all: topic ids, START-OFFSET, MEMBER, CLIENT-HOST, what an
+operator gave as REASON, and where in the log it stands.
 
 ENDED-BY is what ended records for good: accept, reject, gap, delivery-limit or log-start. Where the log does not say
 it, as those of earlier kproxies do not, EVENT is finished and ENDED-BY not-recorded. Acquisitions are not in the log.

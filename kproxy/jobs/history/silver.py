@@ -24,14 +24,15 @@ SILVER_SCHEMA: Final = """
     start_offset bigint, delivery_complete_count int,
     first_offset bigint, last_offset bigint, state int, delivery_count int,
     member string, client_id string, client_host string, cause string, acknowledge_type string, ended_by string,
-    error string
+    error string, reason string
 """
 """The columns. Offsets of batches are inclusive; `state` is Kafka's number; null where a record has no such field.
 
-`ended_by` is what ended the records for good, as far as the header of the log record says it.
+`ended_by` is what ended the records for good, as far as the header of the log record says it, `reason` what an operator
+said.
 """
 
-ADDED_COLUMNS: Final = frozenset({"acknowledge_type", "ended_by"})
+ADDED_COLUMNS: Final = frozenset({"acknowledge_type", "ended_by", "reason"})
 """Columns that earlier exports do not have."""
 
 MISSING: Final = "missing"

@@ -40,10 +40,32 @@ offset_ranges = st.sets(st.integers(0, 30), max_size=12).map(ranges_of)
 types = st.sampled_from([None, *(each for each in AcknowledgeType if each is not AcknowledgeType.RENEW)])
 actors = st.builds(
     Actor,
-    *(st.sampled_from(Cause), texts, texts, texts, offset_ranges, types, st.booleans(), st.integers(0, 1)),
+    *(
+        st.sampled_from(Cause),
+        texts,
+        texts,
+        texts,
+        offset_ranges,
+        types,
+        st.booleans(),
+        st.integers(0, 1),
+        texts,
+    ),
 )
 
 ALICE = Actor(Cause.ACKNOWLEDGE, "alice", "app-1", "10.0.0.1")
+
+
+def test_what_an_operator_said_stands_in_the_header_and_is_cut() -> None:
+    # Given
+    actor = Actor(Cause.OPERATOR, "alice", offset_ranges=((5, 5),), reason="archive by root: " + "x" * 400)
+
+    # When
+    header = encode_actor(actor)
+
+    # Then
+    assert json.loads(header)["reason"].startswith("archive by root: xxx")
+    assert len(decode_actor(header).reason) == MAX_TEXT_LENGTH
 
 
 def test_a_person_can_read_the_header() -> None:
@@ -134,7 +156,7 @@ def test_an_actor_is_read_back(actor: Actor) -> None:
 
 
 def test_fields_that_nobody_knows_are_ignored() -> None:
-    assert decode_actor(b'{"version":1,"cause":"load","reason":{"deep":[1]}}') == Actor(Cause.LOAD)
+    assert decode_actor(b'{"version":1,"cause":"load","mood":{"deep":[1]}}') == Actor(Cause.LOAD)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What operators do with records in flight. Pure, as all of `share`."""

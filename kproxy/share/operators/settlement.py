@@ -1,0 +1,117 @@
+"""What an operator does with records in flight, whoever holds them: planned in full, then put in place.
+
+No member asked for it, and Kafka has nothing like it. To who held the records it is as if its lock had run out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Final
+
+from kproxy.errors import InvalidRecordState, InvalidRequest
+from kproxy.share.acknowledgement import state_after_attempt
+from kproxy.share.limits import ShareLimits
+from kproxy.share.offset_ranges import InFlightRange, OffsetRanges
+from kproxy.share.record_state import RecordState
+
+
+class OperatorAction(StrEnum):
+    """What is done.
+
+    RELEASE ends an attempt: the record is delivered again, or archived at the delivery limit. ACCEPT takes it for
+    processed. ARCHIVE takes it out of delivery, also one that was delivered and nobody holds now.
+    """
+
+    RELEASE = "release"
+    ACCEPT = "accept"
+    ARCHIVE = "archive"
+
+
+_HELD: Final = frozenset({RecordState.ACQUIRED})
+_FROM: Final = {
+    OperatorAction.RELEASE: _HELD,
+    OperatorAction.ACCEPT: _HELD,
+    OperatorAction.ARCHIVE: frozenset({RecordState.ACQUIRED, RecordState.AVAILABLE}),
+}
+"""The states that each action may find."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSettlement:
+    """Runs as they are `before`, and as they are to be `after`; `rewrites` put them in place, holes included.
+
+    It holds for the moment in which it was planned.
+    """
+
+    before: Sequence[InFlightRange]
+    after: Sequence[InFlightRange]
+    rewrites: Sequence[Sequence[InFlightRange]]
+
+    @staticmethod
+    def planned(
+        ranges: OffsetRanges, limits: ShareLimits, action: OperatorAction, spans: Sequence[tuple[int, int]]
+    ) -> "OperatorSettlement":
+        """Return what `action` makes of `spans`, first and last offsets, inclusive and ascending. Changes nothing.
+
+        Holes in between stay. Raises for the first offset of which it cannot be done:
+
+        - InvalidRequest: the spans are none, or not ascending and disjoint; nothing was ever delivered there.
+        - InvalidRecordState: it is done with, or nobody holds what somebody has to hold.
+        """
+        _require_ascending(spans)
+        before: list[InFlightRange] = []
+        after: list[InFlightRange] = []
+        rewrites: list[list[InFlightRange]] = []
+        for span in spans:
+            _require_in_flight(ranges, span)
+            runs = ranges.clipped(*span)
+            if all(run.is_hole for run in runs):
+                raise InvalidRequest(f"there is no record at offset {span[0]}")
+            rewritten = [run if run.is_hole else _settled(run, action, limits) for run in runs]
+            rewrites.append(rewritten)
+            before += [run for run in runs if not run.is_hole]
+            after += [new for new, run in zip(rewritten, runs, strict=True) if not run.is_hole]
+        return OperatorSettlement(before, after, rewrites)
+
+
+def _require_ascending(spans: Sequence[tuple[int, int]]) -> None:
+    if not spans:
+        raise InvalidRequest("no offsets are given")
+    for first, last in spans:
+        if first > last:
+            raise InvalidRequest(f"offsets {first} to {last} are reversed")
+    for (_, before), (after, _) in pairwise(spans):
+        if after <= before:
+            raise InvalidRequest(f"offset {after} is not above {before}")
+
+
+def _require_in_flight(ranges: OffsetRanges, span: tuple[int, int]) -> None:
+    if not ranges:
+        raise InvalidRecordState(f"nothing is in flight, so neither is offset {span[0]}")
+    if span[0] < ranges.start_offset:
+        raise InvalidRecordState(
+            f"offset {span[0]} is done with: what is in flight begins at {ranges.start_offset}"
+        )
+    if span[1] >= ranges.end_offset:
+        raise InvalidRequest(f"offset {span[1]} was never acquired, the last one is {ranges.end_offset - 1}")
+
+
+def _settled(run: InFlightRange, action: OperatorAction, limits: ShareLimits) -> InFlightRange:
+    _require_state(run, action)
+    state = {
+        OperatorAction.RELEASE: state_after_attempt(run, limits),
+        OperatorAction.ACCEPT: RecordState.ACKNOWLEDGED,
+        OperatorAction.ARCHIVE: RecordState.ARCHIVED,
+    }[action]
+    return InFlightRange(run.first_offset, run.last_offset, state, run.delivery_count, None)
+
+
+def _require_state(run: InFlightRange, action: OperatorAction) -> None:
+    if run.state not in _FROM[action]:
+        hint = "; archive takes it out of delivery" if run.state is RecordState.AVAILABLE else ""
+        raise InvalidRecordState(
+            f"offset {run.first_offset} is {run.state.name.capitalize()}, which {action} leaves as it is{hint}"
+        )
+    if not run.delivery_count:
+        raise InvalidRecordState(f"offset {run.first_offset} was never delivered: there is no attempt to end")
