@@ -2,6 +2,7 @@
 
 | path | answers |
 |---|---|
+| `/api/v1/brokers` | the brokers of the backing cluster, as each process sees them |
 | `/api/v1/groups?lag=` | every share group with its lag; `lag=false` asks no broker |
 | `/api/v1/groups/{g}?lag=` | one group with its members and share-partitions; `lag=false` asks no broker |
 | `/api/v1/sessions?group=&member=` | open share sessions |

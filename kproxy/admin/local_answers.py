@@ -1,4 +1,4 @@
-"""`LocalAnswers`: what this process itself holds of share groups, sessions, records in flight and the state log.
+"""`LocalAnswers`: what this process itself holds of brokers, share groups, sessions, records and the state log.
 
 Lists are in the order of group ids, so that those of several processes can be joined without being held.
 """
@@ -9,6 +9,7 @@ from typing import Final
 
 from kproxy.admin.activity.holdings import NOTHING_HELD, Holding, holdings
 from kproxy.admin.all_backlogs import AllBacklogs
+from kproxy.admin.cluster.broker_views import KnownBrokers, no_brokers
 from kproxy.admin.group_lag import NOT_ASKED_FOR, NOT_LOOKED_AT, GroupLag
 from kproxy.admin.group_lags import GroupLags
 from kproxy.admin.group_progress import GroupProgress
@@ -51,7 +52,8 @@ class Inspected:
     holds their share-partitions, which is known when they are; `cluster_id` the backing cluster's, None before it was
     met. `backlogs` asks the brokers what only they know. `unavailable` is why share groups are not served, whatever
     becomes of slots, so that what there is of them in memory is not the truth, or not all of it; empty while they are.
-    `owners` says who owns which slots, and `counts` what happened to the records of a group since this process began.
+    `owners` says who owns which slots, `brokers` which brokers there are, and `counts` what happened to the records of
+    a group since this process began.
     """
 
     coordinator: GroupCoordinator
@@ -70,6 +72,7 @@ class Inspected:
     unavailable: Callable[[], str] = str
     owners: SlotOwners = field(default_factory=Alone)
     counts: Callable[[GroupId], GroupCounts] = lambda _: GroupCounts()
+    brokers: KnownBrokers = no_brokers
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ class LocalAnswers:
             clock=inspected.clock,
         )
         self._answers: Mapping[Endpoint, Callable[[Question], Awaitable[Told]]] = {
+            Endpoint.BROKERS: self._brokers,
             Endpoint.GROUPS: self._groups,
             Endpoint.GROUP: self._group,
             Endpoint.SESSIONS: self._sessions,
@@ -144,10 +148,17 @@ class LocalAnswers:
         if question.group_id is not None and statuses:
             slot = group_partition(GroupId(question.group_id), len(statuses))
         about = list(statuses.values()) if slot is None else [statuses[slot]] if slot in statuses else []
-        if question.endpoint is Endpoint.STATE_LOG:
+        if not question.is_about_slots:
             return ""
         is_mine = slot is not None
         return self.unavailable() or doubt_of_slots(about, len(statuses), has_others=not is_mine)
+
+    # ------------------------------------------------ brokers
+
+    async def _brokers(self, _question: Question) -> Told:
+        process = self._inspected.owners.own_name
+        items = ({"process": process, **item(broker)} for broker in self._inspected.brokers())
+        return Told("Brokers", items)
 
     # ------------------------------------------------ share groups
 

@@ -16,6 +16,7 @@ _SCOPES: Final = ("fleet", "local")
 class Endpoint(StrEnum):
     """The paths. What stands in braces is the place that is asked about."""
 
+    BROKERS = "/api/v1/brokers"
     GROUPS = "/api/v1/groups"
     GROUP = "/api/v1/groups/{place}"
     SESSIONS = "/api/v1/sessions"
@@ -25,6 +26,7 @@ class Endpoint(StrEnum):
 
 
 _PARAMETERS: Final[Mapping[Endpoint, tuple[str, ...]]] = {
+    Endpoint.BROKERS: (),
     Endpoint.GROUPS: ("lag",),
     Endpoint.GROUP: ("lag",),
     Endpoint.SESSIONS: ("group", "member"),
@@ -48,6 +50,11 @@ class Question:
         """Whether brokers are to be asked how much lies before groups: `groups` and `groups/{g}` alone."""
         about_lag = self.endpoint in {Endpoint.GROUPS, Endpoint.GROUP}
         return about_lag and self.wanted.get("lag", "true") == "true"
+
+    @property
+    def is_about_slots(self) -> bool:
+        """Whether the answer may be less than the truth when slots of the state log are not served."""
+        return self.endpoint not in {Endpoint.BROKERS, Endpoint.STATE_LOG}
 
     @property
     def group_id(self) -> str | None:

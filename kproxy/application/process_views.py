@@ -1,11 +1,19 @@
 """`ProcessViews`: what this process holds, to be told to people and to other processes. Imported by `late_admin`."""
 
+from collections import Counter
+from collections.abc import Sequence
+
+from kproxy.admin.cluster.broker_views import KnownBrokerView
 from kproxy.admin.fleet.fleet_answers import FleetAnswers
 from kproxy.admin.fleet.own_part import OwnPart
 from kproxy.admin.local_answers import Inspected, LocalAnswers
 from kproxy.application.admin_parts import AdminParts
+from kproxy.application.vitals import VitalParts
 from kproxy.handlers.ports import TopicDescription
+from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
+from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.reading.backlog_survey import BacklogSurvey
+from kproxy.settings import HostPort
 
 
 class ProcessViews:
@@ -17,6 +25,46 @@ class ProcessViews:
             self.local, parts.fleet, parts.peer_views, wall_clock=parts.wall_clock, metrics=parts.metrics
         )
         self.own_part = OwnPart(self.answers)
+
+
+class ClusterBrokers:
+    """Implements `KnownBrokers`: those that the cluster names now, and those that still have a port here."""
+
+    def __init__(self, parts: VitalParts, connections: BrokerConnections) -> None:
+        self._parts = parts
+        self._connections = connections
+
+    def __call__(self) -> Sequence[KnownBrokerView]:
+        """Return them by node id."""
+        listed = {broker.node_id: broker for broker in self._parts.metadata.brokers}
+        with_ports = self._parts.listeners.backing_brokers
+        clients = Counter(connection.node_id for connection in self._parts.relay.connections)
+        views = []
+        for node_id in sorted({*listed, *with_ports}):
+            known = listed.get(node_id)
+            rack = None if known is None else known.rack
+            views.append(
+                self._view(known or with_ports[node_id], rack, clients[node_id], is_listed=known is not None)
+            )
+        return views
+
+    def _view(
+        self, broker: BackingBroker, rack: str | None, client_count: int, *, is_listed: bool
+    ) -> KnownBrokerView:
+        contact = self._connections.contact(broker.node_id)
+        return KnownBrokerView(
+            node_id=broker.node_id,
+            rack=rack,
+            upstream=str(HostPort(broker.host, broker.port)),
+            is_listed=is_listed,
+            advertised=_text(self._parts.addresses.address_of(broker.node_id)),
+            tls_advertised=_text(self._parts.listeners.tls_address_of(broker.node_id)),
+            is_connected=contact.open_count > 0,
+            own_connections=contact.open_count,
+            client_connections=client_count,
+            last_error=contact.last_error,
+            last_error_age_ms=contact.last_error_age_ms,
+        )
 
 
 def _inspected(parts: AdminParts) -> Inspected:
@@ -37,8 +85,13 @@ def _inspected(parts: AdminParts) -> Inspected:
         counts=parts.share_groups.counters.of_group,
         unavailable=parts.vitals.why_in_doubt,
         owners=parts.fleet,
+        brokers=ClusterBrokers(parts.vitals.parts, parts.connections),
     )
 
 
 def _partition_count(topic: TopicDescription | None) -> int | None:
     return None if topic is None else topic.partition_count
+
+
+def _text(address: AdvertisedAddress | None) -> str:
+    return "" if address is None else str(HostPort(address.host, address.port))

@@ -69,6 +69,11 @@ class Vitals:
         self._parts = parts
         self._started_ms = parts.clock.now_ms()
 
+    @property
+    def parts(self) -> VitalParts:
+        """The parts that are asked."""
+        return self._parts
+
     # ------------------------------------------------ status
 
     def status(self) -> ProxyStatus:

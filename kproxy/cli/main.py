@@ -36,6 +36,9 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = {
         "kproxy.cli.top", "top", "Show the share groups that do worst first, with their rates, live."
     ),
     "why": LazyCommand("kproxy.cli.why", "why", "Say why a share group does not move."),
+    "brokers": LazyCommand(
+        "kproxy.cli.brokers", "brokers", "Show the backing brokers as a running kproxy sees them."
+    ),
     "sessions": LazyCommand(
         "kproxy.cli.sessions", "sessions", "Show the share sessions of a running kproxy."
     ),

@@ -5,11 +5,12 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+from kproxy.admin.cluster.broker_views import KnownBrokerView
 from kproxy.admin.fleet.fleet_answers import FleetAnswers
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import JsonStreams
@@ -119,6 +120,7 @@ class Inspectable:
         self.metrics = Metrics()
         self.counts: dict[GroupId, GroupCounts] = {}
         """What happened to the records of groups."""
+        self.brokers: list[KnownBrokerView] = []
 
     def inspected(self) -> Inspected:
         return Inspected(
@@ -138,6 +140,7 @@ class Inspectable:
             unavailable=lambda: self.unavailable,
             owners=self.owners,
             counts=lambda group_id: self.counts.get(group_id) or GroupCounts(),
+            brokers=lambda: self.brokers,
         )
 
     def inspection(self) -> Inspection:
@@ -162,6 +165,23 @@ class Inspectable:
             inspection=self.inspection(),
             now_ms=lambda: NOON_MS,
         )
+
+    def know_broker(self, node_id: int, **facts: Any) -> None:
+        """Let there be a broker, reached and listed unless `facts` say otherwise."""
+        view = KnownBrokerView(
+            node_id=node_id,
+            rack=f"rack-{node_id}",
+            upstream=f"broker{node_id}:9092",
+            is_listed=True,
+            advertised=f"127.0.0.1:{19100 + node_id}",
+            tls_advertised="",
+            is_connected=True,
+            own_connections=2,
+            client_connections=0,
+            last_error="",
+            last_error_age_ms=None,
+        )
+        self.brokers.append(replace(view, **facts))
 
     def join(self, member_id: str, *, group_id: str = "workers", client_id: str = "client-1") -> None:
         """Let a member join a group and be assigned both partitions of the topic orders."""

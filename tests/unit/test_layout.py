@@ -28,7 +28,6 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/admin/peer_views.py": "ports; tests/unit/admin/fleet/test_fleet_answers.py",
     "kproxy/application/admin_parts.py": "data only",
     "kproxy/application/admin_port.py": "tests/unit/application/test_late_admin.py, and every test of a running kproxy",
-    "kproxy/application/process_views.py": "wiring; every test of a running kproxy asks it",
     "kproxy/application/share_service.py": "wiring; every test of a running kproxy",
     "kproxy/application/client_ports.py": "tests/unit/application/test_ending_with_tls.py, tests/kafka/test_tls.py",
     "kproxy/application/tls_vitals.py": "tests/kafka/test_tls.py",

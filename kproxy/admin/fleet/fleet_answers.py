@@ -112,7 +112,7 @@ class FleetAnswers:
     def _own_list(self, question: Question, told: Told) -> Iterator[str]:
         doubt, texts = self._local.doubt(question), map(json.dumps, told.items)
         facts = {**told.facts, **_unavailable(doubt)}
-        if question.endpoint in {Endpoint.STATE_LOG, Endpoint.SLOT_STATES}:
+        if question.endpoint in {Endpoint.BROKERS, Endpoint.STATE_LOG, Endpoint.SLOT_STATES}:
             return self._texts(told.kind, texts, facts)
         slots = {SLOTS_TOLD: sorted(self._ready())} if question.is_local else {}
         at_end = self._news_since(has_doubt=bool(doubt))
@@ -148,6 +148,8 @@ class FleetAnswers:
         parts = await self._parts(question)
         if question.endpoint is Endpoint.STATE_LOG:
             return Answer(HTTPStatus.OK, self._all_slots(parts))
+        if question.endpoint is Endpoint.BROKERS:
+            return Answer(HTTPStatus.OK, self._all_brokers(parts))
         doubt = doubts_of(parts, self._local.statuses())
         found = [part for part in parts if part.facts and part.missing is None]
         if not found:
@@ -195,6 +197,12 @@ class FleetAnswers:
         beside = {name: value for name, value in facts.items() if name not in {"kind", SLOTS_TOLD}}
         texts = [json.dumps(slots[number]) for number in sorted(slots)]
         return self._texts("StateLogSlots", texts, {**beside, **_unavailable(doubts_of(parts, ()))})
+
+    def _all_brokers(self, parts: Sequence[Part]) -> Iterator[str]:
+        """Return the brokers by node id, each as often as there are processes."""
+        seen = [each for part in parts for each in items_of(part)]
+        seen.sort(key=lambda each: (each["nodeId"], each["process"]))
+        return self._texts("Brokers", map(json.dumps, seen), _unavailable(doubts_of(parts, ())))
 
     # ------------------------------------------------ asking and telling
 

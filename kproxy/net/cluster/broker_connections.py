@@ -5,6 +5,7 @@ A client's traffic never passes here: it has an upstream connection of its own (
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
@@ -65,15 +66,17 @@ class Dialler:
         self._access = access
         self._read_buffers = ReadBuffers()
 
-    async def open(self, address: HostPort) -> BrokerClient:
-        """Return a new connection to `address`. Raises BrokerFailure."""
+    async def open(
+        self, address: HostPort, on_error: Callable[[BrokerFailure], None] = lambda _: None
+    ) -> BrokerClient:
+        """Return a new connection to `address`; `on_error` hears how it ended. Raises BrokerFailure."""
         try:
             session = self._access.new_session(self._tasks)
             client = await dial(address, self.limits, self._read_buffers, self._access.tls, session)
         except BrokerFailure as failure:
             self._counting.count("connection_errors", 1, "broker", failure.reason)
             raise
-        client.on_end = self._ended
+        client.on_end = partial(self._ended, on_error)
         client.on_throttled = partial(self._throttled, client.peer)
         self._counting.count("connections", 1, "broker")
         return client
@@ -82,12 +85,22 @@ class Dialler:
         self._counting.count("broker_throttles")
         log.info("broker_throttles", broker=peer, throttle_ms=throttle_ms, client_id=CLIENT_ID)
 
-    def _ended(self, failure: BrokerFailure) -> None:
+    def _ended(self, on_error: Callable[[BrokerFailure], None], failure: BrokerFailure) -> None:
+        on_error(failure)
         if failure.reason in {CLOSED_BY_BROKER, CLOSED_BY_KPROXY}:
             log.debug("broker_connection_closed", reason=failure.reason, detail=failure.detail)
             return
         self._counting.count("connection_errors", 1, "broker", failure.reason)
         log.warning("broker_connection_failed", reason=failure.reason, detail=failure.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerContact:
+    """How kproxy is in touch with a broker: its own open connections, and why one failed last, if one ever did."""
+
+    open_count: int = 0
+    last_error: str = ""
+    last_error_age_ms: int | None = None
 
 
 class _Broker:
@@ -99,6 +112,18 @@ class _Broker:
         self.doubt = doubt
         self.backoff = Backoff(clock)
         self.last_failure: BrokerFailure | None = None
+        self.last_error = ""
+        self.last_error_ms: int | None = None
+        self._clock = clock
+
+    def note_error(self, failure: BrokerFailure) -> None:
+        """Keep why a connection failed; one that was closed in order did not."""
+        if failure.reason not in {CLOSED_BY_BROKER, CLOSED_BY_KPROXY}:
+            self.last_error, self.last_error_ms = failure.detail, self._clock.now_ms()
+
+    @property
+    def last_error_age_ms(self) -> int | None:
+        return None if self.last_error_ms is None else self._clock.now_ms() - self.last_error_ms
 
 
 class _Connection:
@@ -184,7 +209,7 @@ class _Connection:
     async def _dial(self, dialled: asyncio.Future[BrokerClient]) -> None:
         address, is_again = self._broker.address, self._client is not None
         try:
-            self._client = await self._dialler.open(address)
+            self._client = await self._dialler.open(address, self._broker.note_error)
             self._forget_failure(address)
             if is_again:
                 self._broker.doubt()
@@ -208,6 +233,7 @@ class _Connection:
                 detail=failure.detail,
             )
         self._broker.last_failure = failure
+        self._broker.note_error(failure)
         self._broker.backoff.failed()
         self._broker.doubt()
 
@@ -301,6 +327,14 @@ class BrokerConnections:
     async def surveyor(self, node_id: int) -> BrokerClient:
         """Return the connection for questions of people. Raises BrokerUnavailable."""
         return await self._of(node_id).surveyor.client()
+
+    def contact(self, node_id: int) -> BrokerContact:
+        """Return how kproxy is in touch with a broker now."""
+        known = self._brokers.get(node_id)
+        if known is None:
+            return BrokerContact()
+        open_count = sum(connection.is_open for connection in known.all())
+        return BrokerContact(open_count, known.broker.last_error, known.broker.last_error_age_ms)
 
     def backoff_ms(self, node_id: int) -> int:
         """Return for how long the broker is left alone; 0 when it may be dialled now."""

@@ -61,6 +61,7 @@ class OpenConnection(Protocol):
     session: ClientSession
     transport: asyncio.Transport | None
     connection_id: int
+    node_id: int
     peer: str
 
     @property

@@ -18,6 +18,7 @@ NAMES = (
     "groups",
     "top",
     "why",
+    "brokers",
     "sessions",
     "in-flight",
     "log",

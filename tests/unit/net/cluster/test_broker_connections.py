@@ -9,7 +9,7 @@ from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.cluster import broker_connections
 from kproxy.net.cluster.broker_client import BrokerClient
-from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.broker_connections import BrokerConnections, BrokerContact
 from kproxy.net.tasks import TaskKeeper
 from kproxy.wire.codecs import DecodedRequest
 from tests.event_loops import async_fixture
@@ -146,6 +146,29 @@ async def test_a_broker_that_cannot_be_reached_is_left_alone_for_a_while(
     connecting.clock.advance(60)
     assert (await connecting.connections.reader(1)).is_open
     assert connecting.connections.backoff_ms(1) == 0
+
+
+async def test_of_each_broker_it_is_told_how_many_connections_there_are_and_what_failed_last(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # Given
+    before = connecting.connections.contact(1)
+    await broker.stop()
+    with pytest.raises(BrokerFailure):
+        await connecting.connections.control(1)
+    connecting.clock.advance(10_000)
+    await broker.start()
+    await connecting.connections.control(1)
+    await connecting.connections.reader(1)
+
+    # When
+    contact = connecting.connections.contact(1)
+
+    # Then
+    refused = f"{broker.address} cannot be reached (127.0.0.1: connection refused)"
+    assert before == BrokerContact(0, "", None)
+    assert contact == BrokerContact(2, refused, 10_000)
+    assert connecting.connections.contact(9) == BrokerContact()
 
 
 async def test_a_failed_dialling_is_told_to_all_who_waited_each_in_an_exception_of_its_own(

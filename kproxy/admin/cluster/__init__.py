@@ -1,0 +1,1 @@
+"""The backing cluster as the admin port shows it."""

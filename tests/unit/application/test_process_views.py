@@ -1,0 +1,40 @@
+"""What a whole kproxy tells of the brokers in front of which it stands."""
+
+import asyncio
+import json
+from typing import Any
+
+from kproxy.error_codes import ErrorCode
+from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.worlds.running_proxy import HERE, RunningProxy
+from tests.worlds.waiting import until
+
+
+async def brokers_told_by(running: RunningProxy) -> Any:
+    status, body = await running.proxy._admin.tell_peer("/api/v1/brokers?scope=local")
+    assert status == 200, body
+    return {each["nodeId"]: each for each in json.loads(body)["items"]}
+
+
+async def test_brokers_are_told_with_the_port_that_clients_use_and_the_clients_on_it() -> None:
+    async with (
+        ScriptedStateLog() as cluster,
+        RunningProxy(cluster, ErrorCode.UNSUPPORTED_VERSION) as running,
+    ):
+        # Given
+        await until(lambda: running.is_started and running.failed_checks == {})
+        port = running.proxy._listeners.bound_ports[1]
+        _, writer = await asyncio.open_connection(HERE, port)
+        await until(lambda: bool(running.proxy._relay.connections))
+
+        # When
+        told = await brokers_told_by(running)
+
+        # Then
+        writer.close()
+        broker = told[1]
+        assert set(told) == set(cluster.brokers)
+        assert broker["upstream"] == str(cluster.brokers[1].address)
+        assert broker["advertised"] == f"{HERE}:{port}"
+        assert (broker["listed"], broker["connected"], broker["clientConnections"]) == (True, True, 1)
+        assert (broker["tlsAdvertised"], broker["lastError"]) == ("", "")
