@@ -19,6 +19,7 @@ from kproxy.admin.peer_views import Alone, SlotOwners
 from kproxy.admin.queries import NothingThere
 from kproxy.admin.questions import Endpoint, Question
 from kproxy.admin.share_views import (
+    ClientHosts,
     ClientIds,
     PartitionCounts,
     TopicNames,
@@ -62,6 +63,7 @@ class Inspected:
     topic_name: TopicNames
     partition_count: PartitionCounts
     client_id: ClientIds
+    client_host: ClientHosts
     clock: Clock
     wall_clock: Clock
     state_log: Callable[[], StateLogSlots | None]
@@ -224,7 +226,10 @@ class LocalAnswers:
             except ShareSessionNotFound:
                 continue  # closed since the answer began
             now_ms = inspected.clock.now_ms()
-            yield item(session_view(session, inspected.topic_name, inspected.client_id, now_ms=now_ms))
+            view = session_view(
+                session, inspected.topic_name, inspected.client_id, inspected.client_host, now_ms=now_ms
+            )
+            yield item(view)
 
     # ------------------------------------------------ records in flight
 

@@ -24,6 +24,9 @@ PartitionCounts = Callable[[TopicId], int | None]
 ClientIds = Callable[[GroupId, MemberId], str]
 """Says the client id of a member, empty when it is not known."""
 
+ClientHosts = Callable[[GroupId, MemberId], str]
+"""Says the address of a member's client as Kafka writes it, empty when it is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupSummary:
@@ -108,7 +111,8 @@ class SessionView:
     """An item of `/api/v1/sessions`.
 
     `next_epoch` is the share session epoch that the next request must have, `idle_ms` how long ago the last one came: a
-    ShareFetch that waits for records counts from its beginning. `client_id` is empty when nobody knows it.
+    ShareFetch that waits for records counts from its beginning. `client_id` and `client_host`, as Kafka writes it, are
+    empty when nobody knows them; `principal` is who opened it.
     """
 
     group_id: str
@@ -120,6 +124,8 @@ class SessionView:
     idle_ms: int
     partition_count: int
     partitions: tuple[TopicPartitionsView, ...]
+    client_host: str
+    principal: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +217,9 @@ def group_description(
     )
 
 
-def session_view(session: ShareSession, names: TopicNames, clients: ClientIds, *, now_ms: int) -> SessionView:
+def session_view(
+    session: ShareSession, names: TopicNames, clients: ClientIds, hosts: ClientHosts, *, now_ms: int
+) -> SessionView:
     """Return a share session with its partitions by topic. `now_ms` is of the clock of the sessions."""
     partitions: dict[TopicId, list[int]] = {}
     for partition in session.partitions:
@@ -229,6 +237,8 @@ def session_view(session: ShareSession, names: TopicNames, clients: ClientIds, *
             TopicPartitionsView(topic_id_text(topic_id), names(topic_id), tuple(sorted(numbers)))
             for topic_id, numbers in partitions.items()
         ),
+        client_host=hosts(session.key.group_id, session.key.member_id),
+        principal=session.principal,
     )
 
 

@@ -75,6 +75,9 @@ def _inspected(parts: AdminParts) -> Inspected:
         topic_name=parts.topic_name,
         partition_count=lambda topic_id: _partition_count(parts.metadata.describe(topic_id)),
         client_id=lambda group_id, member_id: parts.share_groups.clients.of(group_id, member_id).client_id,
+        client_host=lambda group_id, member_id: (
+            parts.share_groups.clients.of(group_id, member_id).client_host
+        ),
         clock=parts.clock,
         wall_clock=parts.wall_clock,
         state_log=lambda: parts.state_log.slots,

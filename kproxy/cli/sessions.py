@@ -6,6 +6,7 @@ from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import Column, Output, partitions_text, with_output
+from kproxy.cli.session_description import describe
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import answer_of, items_of
 
@@ -82,3 +83,6 @@ def list_(
     answer = answer_of(admin_url, "sessions", query={"group": group, "member": member})
     Output(output, not no_headers).show(answer, items_of(answer), _COLUMNS)
     require_whole(answer)
+
+
+sessions.add_command(describe)

@@ -18,7 +18,7 @@ from kproxy.admin.local_answers import Inspected, LocalAnswers
 from kproxy.admin.peer_views import Alone, PeerViews, SlotOwners
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
-from kproxy.admin.share_views import ClientIds
+from kproxy.admin.share_views import ClientHosts, ClientIds
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.live.member_clients import clients_in_heartbeats
 from kproxy.handlers.live.share_counters import GroupCounts
@@ -130,6 +130,7 @@ class Inspectable:
             topic_name=self.topic_names.get,
             partition_count=self.partition_counts.get,
             client_id=clients_in_heartbeats_of(self.coordinator),
+            client_host=hosts_in_heartbeats_of(self.coordinator),
             clock=self.clock,
             wall_clock=ManualClock(NOON_MS),
             state_log=lambda: self.state_log if self.has_state_log else None,
@@ -205,7 +206,12 @@ class Inspectable:
         self.coordinator.leave(heartbeat, now_ms=0)
 
     def open_session(
-        self, member_id: str, *partitions: tuple[TopicId, int], group_id: str = "workers", node_id: int = 1
+        self,
+        member_id: str,
+        *partitions: tuple[TopicId, int],
+        group_id: str = "workers",
+        node_id: int = 1,
+        principal: str = "User:ANONYMOUS",
     ) -> None:
         """Open a share session whose last request came at 0 ms."""
         self.sessions.open(
@@ -213,6 +219,7 @@ class Inspectable:
             connection_id=len(self.sessions) + 1,
             partitions=[TopicIdPartition(topic_id, number) for topic_id, number in partitions],
             has_acknowledgements=False,
+            principal=principal,
         )
 
     def share_partition(
@@ -242,6 +249,12 @@ def clients_in_heartbeats_of(coordinator: GroupCoordinator) -> ClientIds:
     """Return what tells the client ids of members, as far as their heartbeats do."""
     clients = clients_in_heartbeats(coordinator)
     return lambda group_id, member_id: clients(group_id, member_id).client_id
+
+
+def hosts_in_heartbeats_of(coordinator: GroupCoordinator) -> ClientHosts:
+    """Return what tells the addresses of members' clients, as far as their heartbeats do."""
+    clients = clients_in_heartbeats(coordinator)
+    return lambda group_id, member_id: clients(group_id, member_id).client_host
 
 
 def acquire(share_partition: SharePartition, member_id: str, first_offset: int, last_offset: int) -> None:

@@ -74,6 +74,8 @@ def test_the_sessions_are_listed_with_their_partitions() -> None:
                 {"topicId": ORDERS_TEXT, "topicName": "orders", "partitions": [0, 1]},
                 {"topicId": "dG9waWMtaWQtcGF5bWVudA", "topicName": None, "partitions": [4]},
             ],
+            "clientHost": "",
+            "principal": "User:ANONYMOUS",
         }
     ]
 

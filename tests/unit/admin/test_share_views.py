@@ -45,7 +45,11 @@ def test_a_session_groups_its_partitions_by_topic_in_the_order_they_were_added()
 
     # When
     view = session_view(
-        session, inspectable.topic_names.get, lambda _, member_id: f"of {member_id}", now_ms=7
+        session,
+        inspectable.topic_names.get,
+        lambda _, member_id: f"of {member_id}",
+        lambda *_: "/h",
+        now_ms=7,
     )
 
     # Then
