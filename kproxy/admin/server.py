@@ -7,6 +7,7 @@
 | `/metrics` | Prometheus text, or OpenMetrics for a scraper that asks for it |
 | `/api/v1/status` | what this process is and does |
 | `/api/v1/…` | what it holds: see `inspection.py` |
+| `/ui` | pages that show it: see `ui/web_view.py` |
 
 It reads only, and binds the loopback interface unless told otherwise. Who may ask it, and how long that may take, is
 the matter of `entrance`.
@@ -31,6 +32,7 @@ from kproxy.admin.json_stream import json_response
 from kproxy.admin.listener import BACKLOG, bind_listener
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.scraping.scrape import Scrape
+from kproxy.admin.ui.web_view import WebView
 from kproxy.admin.views import envelope, readiness_items
 from kproxy.settings import HostPort
 from kproxy.telemetry.metrics import Metrics
@@ -179,6 +181,7 @@ class AdminServer:
         application.router.add_get("/api/v1/status", self._answer_status)
         if self._inspection is not None:
             application.add_routes(self._inspection.routes())
+            application.add_routes(WebView().routes())
         return application
 
     async def _answer_livez(self, _request: web.Request) -> web.Response:

@@ -60,6 +60,7 @@ def test_the_wheel_holds_the_package_and_nothing_beside_it(wheel: Path) -> None:
     # Then
     assert {name.partition("/")[0] for name in names} == {"kproxy", f"{DISTRIBUTION}-{__version__}.dist-info"}
     assert "kproxy/py.typed" in names
+    assert {"kproxy/admin/ui/static/index.html", "kproxy/admin/ui/static/vendor/uplot/LICENSE"} < set(names)
     assert f"{DISTRIBUTION}-{__version__}.dist-info/licenses/LICENSE" in names
     assert not [name for name in names if "__pycache__" in name]
 
