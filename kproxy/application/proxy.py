@@ -51,6 +51,7 @@ from kproxy.net.cluster.share_support import ShareSupportWatch
 from kproxy.net.cluster.topic_names import TopicNames
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import MonotonicClock, SystemWallClock
+from kproxy.net.relay.added_times import AddedTimes
 from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
@@ -210,6 +211,7 @@ class Proxy:
             quotas=client_quotas(settings, open_file_limit()),
             tasks=self._tasks,
             counting=self._metrics,
+            added=AddedTimes(self._metrics.observe),
             upstream_addresses=lambda _node_id: settings.bootstrap_servers,
             broker_tls=self._tls.upstream,
             peers=self._share.peers.twins,

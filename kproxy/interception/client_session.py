@@ -77,13 +77,13 @@ class ClientSession:
         "_responses",
         "_rewriter",
         "_routes",
-        "_slots",
         "has_long_answer",
         "is_farewell_said",
         "passes_from_broker",
         "passes_from_client",
         "principal",
         "sasl",
+        "slots",
     )
 
     def __init__(
@@ -99,9 +99,10 @@ class ClientSession:
         self._routes = routes
         self._rewriter = rewriter
         self._request_counts = request_counts
-        self._slots: deque[ResponseSlot] = deque()
+        self.slots: deque[ResponseSlot] = deque()
+        """The responses that are owed, oldest first; the shell changes none."""
         self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
-        self._responses = ResponseStream(self._slots, max_request_bytes, self._rewrite, self._settle_head)
+        self._responses = ResponseStream(self.slots, max_request_bytes, self._rewrite, self._settle_head)
         self.passes_from_client, self.passes_from_broker = self._requests.passes, self._responses.passes
         """Tell of one side's next bytes whether they only have to be written on; if so, they count as received."""
         self._on_topic_change = on_topic_change
@@ -120,7 +121,7 @@ class ClientSession:
     @property
     def owed_responses(self) -> int:
         """How many responses have not left yet."""
-        return len(self._slots)
+        return len(self.slots)
 
     @property
     def request_count(self) -> int:
@@ -130,12 +131,12 @@ class ClientSession:
     @property
     def awaits_broker(self) -> bool:
         """Whether the response that leaves next is the broker's."""
-        return bool(self._slots) and self._slots[0].kind is not SlotKind.LOCAL
+        return bool(self.slots) and self.slots[0].kind is not SlotKind.LOCAL
 
     @property
     def is_busy(self) -> bool:
         """Whether somebody has yet to answer this client, or the broker to hear it."""
-        return bool(self._slots or self._requests.for_broker) or self.is_paused
+        return bool(self.slots or self._requests.for_broker) or self.is_paused
 
     @property
     def is_client_mid_frame(self) -> bool:
@@ -196,7 +197,7 @@ class ClientSession:
 
     def take_call(self) -> AnyCall | None:
         """Return the request to answer now, once. There is at most one; nothing before it is unanswered."""
-        if self._call is None or self._slots[0] is not self._call.slot:
+        if self._call is None or self.slots[0] is not self._call.slot:
             return None
         call, self._call = self._call, None
         return call
@@ -263,10 +264,10 @@ class ClientSession:
 
     def ask_broker(self, slot: ResponseSlot, frame: Buffers) -> bool:
         """Send a request of kproxy's own, and let `slot.rewrite` alone see the answer; False if the twin is in use."""
-        place = place_for_own(self._slots)
+        place = place_for_own(self.slots)
         if place is None or self._requests.is_mid_frame or self.sasl.is_under_way:
             return False
-        self._slots.insert(place, slot)
+        self.slots.insert(place, slot)
         self._requests.for_broker.extend(frame)
         return True
 
@@ -281,7 +282,7 @@ class ClientSession:
                 slot.rewrite = partial(pass_and_tell, self._on_topic_change, head)
             elif head.api_key == ApiKey.DESCRIBE_GROUPS:
                 slot.rewrite = partial(tell_share_groups, self._routes.share_group_ids, head.api_version)
-        self._slots.append(slot)
+        self.slots.append(slot)
         self._count(head)
 
     def _examine(self, head: RequestHead, frame: memoryview) -> bool:
@@ -295,7 +296,7 @@ class ClientSession:
         if self._routes.is_elsewhere is not None and (call := peer_call(head, frame, self._routes)):
             self._count(head)
             self._call = call
-            self._slots.append(call.slot)
+            self.slots.append(call.slot)
             return True
         _, newest = self._broker_versions.get(head.api_key, (0, head.api_version))
         decided = decide_held_request(head, frame, self._routes, self._rewriter, broker_version=newest)
@@ -311,7 +312,7 @@ class ClientSession:
             case Served(request, disposition, answer):
                 slot = ResponseSlot(SlotKind.LOCAL, *head)
                 self._call = Call(slot, request, disposition, is_large(frame), len(frame), answer)
-                self._slots.append(slot)
+                self.slots.append(slot)
                 return True
             case Relayed(kind):
                 self._relay_held(kind, head, frame)
@@ -320,7 +321,7 @@ class ClientSession:
                 self._answer_at_once(head, codecs.encode_response(*head, decided.answer))
             case _:
                 slots, frames = questions(head, decided, self._rewriter)
-                self._slots += slots
+                self.slots += slots
                 self._requests.for_broker += frames
         return False
 
@@ -336,15 +337,15 @@ class ClientSession:
         self._count(head)
         self._relay_held(SlotKind.REWRITE, head, frame)
         learn = self.sasl.request(decode_held(head, frame).message, head.api_version)
-        self._slots[-1].rewrite = partial(self._learn, learn)
+        self.slots[-1].rewrite = partial(self._learn, learn)
 
     def _relay_held(self, kind: SlotKind, head: RequestHead, frame: memoryview) -> None:
-        self._slots.append(ResponseSlot(kind, *head))
+        self.slots.append(ResponseSlot(kind, *head))
         self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
 
     def _answer_at_once(self, head: RequestHead, buffers: list[bytes | memoryview]) -> None:
-        self._slots.append(ResponseSlot(SlotKind.LOCAL, *head))
-        self._slots[-1].buffers = buffers
+        self.slots.append(ResponseSlot(SlotKind.LOCAL, *head))
+        self.slots[-1].buffers = buffers
         self._settle_head()
 
     def _count(self, head: RequestHead) -> None:
@@ -369,7 +370,7 @@ class ClientSession:
             except UnknownBrokers as unknown:
                 self._new_brokers = unknown.brokers
                 return False
-        self._slots.popleft()
+        self.slots.popleft()
         self._settle_head()
         return True
 
@@ -395,5 +396,5 @@ class ClientSession:
 
     def _settle_head(self) -> None:
         """Send the answers at the head of the queue that are ready."""
-        while self._slots and self._slots[0].buffers is not None:
-            self._responses.for_client.extend(self._slots.popleft().buffers or ())
+        while self.slots and self.slots[0].buffers is not None:
+            self._responses.for_client.extend(self.slots.popleft().buffers or ())

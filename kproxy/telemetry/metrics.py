@@ -8,7 +8,7 @@ label value `other`; of a gauge it is left out.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, islice
@@ -52,10 +52,11 @@ class Exposition:
 class _Distribution:
     """The observations of one label set: how many fell into each bucket, and their sum."""
 
-    __slots__ = ("bucket_counts", "total")
+    __slots__ = ("bucket_counts", "ends", "total")
 
-    def __init__(self, bucket_count: int) -> None:
-        self.bucket_counts = [0] * (bucket_count + 1)
+    def __init__(self, ends: Sequence[float]) -> None:
+        self.ends = ends
+        self.bucket_counts = [0] * (len(ends) + 1)
         self.total = 0.0
 
 
@@ -107,13 +108,11 @@ class Metrics:
 
     def observe(self, histogram: str, value: float, *labels: str) -> None:
         """Add one observation to a histogram of the table; labels in the order of its declaration."""
-        declaration = self._declaration(histogram, MetricKind.HISTOGRAM)
-        series = self._distributions[histogram]
-        if labels not in series:
-            labels = self._bounded(histogram, labels, series)
-            series.setdefault(labels, _Distribution(len(declaration.buckets)))
-        distribution = series[labels]
-        distribution.bucket_counts[bisect_left(declaration.buckets, value)] += 1
+        try:
+            distribution = self._distributions[histogram][labels]
+        except KeyError:
+            distribution = self._new_distribution(histogram, labels)
+        distribution.bucket_counts[bisect_left(distribution.ends, value)] += 1
         distribution.total += value
 
     def register_gauge(self, gauge: str, read: Callable[[], GaugeReading]) -> None:
@@ -150,6 +149,11 @@ class Metrics:
         """
         encode, content_type = choose_encoder(accept)
         return content_type, portions(chain(self._parts(), self._parts_of_process()), encode)
+
+    def _new_distribution(self, histogram: str, labels: tuple[str, ...]) -> _Distribution:
+        declaration = self._declaration(histogram, MetricKind.HISTOGRAM)
+        series = self._distributions[histogram]
+        return series.setdefault(self._bounded(histogram, labels, series), _Distribution(declaration.buckets))
 
     def _declaration(self, name: str, kind: MetricKind) -> MetricDeclaration:
         declaration = self._declared.get(name)

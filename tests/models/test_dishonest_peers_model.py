@@ -147,7 +147,7 @@ class DishonestPeers(RuleBasedStateMachine):
         self.conversation.routes.serve(SERVED if is_on else {})
 
     def _head(self) -> ResponseSlot | None:
-        slots = self.session._slots
+        slots = self.session.slots
         return slots[0] if slots else None
 
     def _receive(self, receive: Callable[[bytes], None], data: bytes, chunk_bytes: int) -> None:

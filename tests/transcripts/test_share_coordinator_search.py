@@ -34,7 +34,7 @@ class AllowingApis:
 async def test_it_is_given_to_whoever_knows_what_the_sender_may_do() -> None:
     # Given
     connection, slot = Connection(), ResponseSlot(SlotKind.LOCAL, 10, 6, 7)
-    connection.session._slots.append(slot)
+    connection.session.slots.append(slot)
     request = DecodedRequest(10, 6, 7, "client", FindCoordinatorRequest(key_type=2, coordinator_keys=[KEY]))
 
     # When

@@ -256,8 +256,7 @@ class ClientConnection(asyncio.Protocol):
         if self.is_over:
             twin.abort()
             return
-        self._twin = twin
-        self._times.twin_ms = self._now_ms()
+        self._twin, self._times.twin_ms = twin, self._now_ms()
         if twin.transport is None:
             self.broker_lost(twin, None)
 
@@ -269,6 +268,7 @@ class ClientConnection(asyncio.Protocol):
     def _receive(self, side: str, receive: Callable[[], None]) -> None:
         if self.is_over or self._has_failed:
             return
+        self._relay.added.begin(self.session.slots)
         try:
             receive()
         except PeerViolation as violation:
@@ -276,6 +276,7 @@ class ClientConnection(asyncio.Protocol):
         except Exception as fault:  # noqa: BLE001 - the top of a callback
             self._crash(fault)
         self._pump()
+        self._relay.added.end(side, self.session.slots)
 
     def _streams_to_broker(self, data: bytes) -> bool:
         transport = None if self._twin is None or self._has_failed else self._twin.transport

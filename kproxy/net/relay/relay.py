@@ -18,6 +18,7 @@ from kproxy.interception.routing import RoutingTable
 from kproxy.interception.topic_changes import TopicChange
 from kproxy.net.counting import Counting
 from kproxy.net.dialing import TlsContext
+from kproxy.net.relay.added_times import AddedTimes
 from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.buffer_budget import BufferBudget
@@ -162,6 +163,7 @@ class Relay:
     handshakes: HandshakePlaces = field(default_factory=HandshakePlaces)
     """Of clients with TLS, at all ports."""
     traffic: Traffic = field(default_factory=Traffic)
+    added: AddedTimes = field(default_factory=AddedTimes)
     broker_tls: TlsContext | None = None
     """What twins are encrypted with; None for plaintext."""
     connection_ids: Iterator[int] = field(default_factory=lambda: count(1))

@@ -121,7 +121,7 @@ def test_a_keepalive_in_front_of_an_answer_that_streams_emits_nothing() -> None:
     assert conversation.take_for_client() == [b"answer"]
     assert conversation.owed_responses == 2
     conversation.receive_from_broker(
-        b"\x00\x00\x00\x06" + conversation._slots[0].correlation_id.to_bytes(4, "big") + b"\x00\x00"
+        b"\x00\x00\x00\x06" + conversation.slots[0].correlation_id.to_bytes(4, "big") + b"\x00\x00"
     )
     assert conversation.owed_responses == 0
 

@@ -389,7 +389,7 @@ async def test_others_have_a_turn_between_an_answer_for_administrators_and_its_e
     # Given
     connection, apis = Connection(), DescribingApis()
     slot = ResponseSlot(SlotKind.LOCAL, 77, 1, 7)
-    connection.session._slots.append(slot)
+    connection.session.slots.append(slot)
     request = DecodedRequest(77, 1, 7, "c", ShareGroupDescribeRequest(group_ids=["g"]))
 
     # When

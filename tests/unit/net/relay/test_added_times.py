@@ -1,0 +1,60 @@
+"""How long kproxy itself holds up what it passes on."""
+
+from collections.abc import Sequence
+from itertools import count
+
+from kproxy.interception.response_slots import ResponseSlot, SlotKind
+from kproxy.net.relay.added_times import ONE_IN, AddedTimes
+from kproxy.wire.api_keys import ApiKey
+from tests.in_memory.recording_observer import RecordingObserver
+
+PRODUCE, FETCH = (ResponseSlot(SlotKind.FORWARD, key, 12, 1) for key in (ApiKey.PRODUCE, ApiKey.FETCH))
+
+
+class Measured:
+    def __init__(self) -> None:
+        self.observer = RecordingObserver()
+        times_s = (number / 1000 for number in count())
+        self.added = AddedTimes(self.observer.observe, seconds=lambda: next(times_s))
+
+    def take(self, side: str, before: Sequence[ResponseSlot], after: Sequence[ResponseSlot]) -> list[str]:
+        """Take something in; return the labels of what was observed by that."""
+        self.observer.observations.clear()
+        self.added.begin(before)
+        self.added.end(side, after)
+        return [label for labels in self.observer.observations for label in labels[1:]]
+
+
+def test_a_part_of_a_request_counts_for_the_newest_request() -> None:
+    assert Measured().take("client", [PRODUCE], [PRODUCE, FETCH]) == ["Fetch", "client"]
+
+
+def test_a_part_of_a_response_counts_for_the_oldest_request() -> None:
+    assert Measured().take("broker", [PRODUCE, FETCH], [FETCH]) == ["Produce", "broker"]
+
+
+def test_what_is_owed_no_answer_is_not_measured() -> None:
+    assert Measured().take("client", [], []) == []
+    assert Measured().take("broker", [], []) == []
+
+
+def test_one_part_in_seven_is_measured() -> None:
+    # Given
+    measured = Measured()
+
+    # When
+    taken = [bool(measured.take("client", [], [FETCH])) for _ in range(2 * ONE_IN)]
+
+    # Then
+    assert [number for number, is_measured in enumerate(taken) if is_measured] == [0, ONE_IN]
+
+
+def test_what_passes_is_measured_from_its_arrival_until_it_was_written() -> None:
+    # Given
+    measured = Measured()
+
+    # When
+    measured.take("client", [], [FETCH])
+
+    # Then
+    assert measured.observer.observations["relay_added_seconds", "Fetch", "client"] == [0.001]
