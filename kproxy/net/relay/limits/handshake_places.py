@@ -12,6 +12,10 @@ needs a round trip to speak at all."""
 STILL_MS: Final = 3_000
 """Who has begun, and says nothing more for so long, is silent, too: longer than any client on a slow line takes."""
 
+SLOW_MS: Final = 3_000
+"""Who is not done so long after it was accepted gives way whatever it says, if nobody is silent: a byte now and then
+would hold a place for all the time that a handshake may take."""
+
 
 class Handshake(Protocol):
     """A handshake that is under way: `NewcomerHandshake`, which has sockets, and so stands above this module."""
@@ -30,8 +34,9 @@ class HandshakePlaces:
     """Keeps those who shake hands, the oldest first.
 
     A client says something within a round trip; whoever stays silent for `SILENT_MS` is none, or can come back. So the
-    oldest of the silent ones gives way. Those who speak do not: many honest clients at once would drive each other out
-    for ever.
+    oldest of the silent ones gives way. Those who speak do not before `SLOW_MS` are over: many honest clients at once
+    would drive each other out for ever. When a loop is so late that honest ones take longer, all who have spoken are
+    heard in each turn of it, and one at each port gives way.
     """
 
     __slots__ = ("_most", "_under_way")
@@ -57,19 +62,25 @@ class HandshakePlaces:
         return len(self._under_way) < self._most or self.turn_away(now_ms)
 
     def turn_away(self, now_ms: int) -> bool:
-        """Let the oldest who stays silent give way, else the oldest who says nothing more; whether one did."""
+        """Let the oldest who stays silent give way, else who says nothing more, else who is slow; whether one did."""
+        leaving = self._silent(now_ms) or self._slow(now_ms)
+        if leaving is None:
+            return False
+        self.leave(leaving)
+        leaving.give_way()
+        return True
+
+    def _silent(self, now_ms: int) -> Handshake | None:
         still = None
         for handshake, since_ms in self._under_way.items():
             heard_ms = handshake.heard_ms
             if heard_ms is None:
                 if now_ms - since_ms >= SILENT_MS:
-                    still = handshake
-                    break
-                continue
-            if still is None and now_ms - heard_ms >= STILL_MS:
+                    return handshake
+            elif still is None and now_ms - heard_ms >= STILL_MS:
                 still = handshake
-        if still is None:
-            return False
-        self.leave(still)
-        still.give_way()
-        return True
+        return still
+
+    def _slow(self, now_ms: int) -> Handshake | None:
+        oldest = next(iter(self._under_way.items()), None)
+        return oldest[0] if oldest is not None and now_ms - oldest[1] >= SLOW_MS else None

@@ -1,8 +1,8 @@
-"""Who shakes hands gives way to newcomers when it is silent, and not when it speaks."""
+"""Who shakes hands gives way to newcomers when it is silent, or takes too long; and not while it speaks and may."""
 
 from dataclasses import dataclass
 
-from kproxy.net.relay.limits.handshake_places import SILENT_MS, STILL_MS, HandshakePlaces
+from kproxy.net.relay.limits.handshake_places import SILENT_MS, SLOW_MS, STILL_MS, HandshakePlaces
 
 
 @dataclass(eq=False)
@@ -53,15 +53,16 @@ def test_nobody_gives_way_before_it_could_speak() -> None:
     assert not newcomer.gave_way
 
 
-def test_those_who_speak_do_not_give_way() -> None:
-    places = full_of(Handshake(heard_ms=0), Handshake(heard_ms=STILL_MS - 1))
+def test_those_who_speak_do_not_give_way_before_they_could_be_done() -> None:
+    places = full_of(Handshake(heard_ms=0), Handshake(heard_ms=SLOW_MS - 1))
 
-    assert not places.has_room(STILL_MS - 1)
+    assert not places.has_room(SLOW_MS - 1)
 
 
 def test_who_has_begun_and_says_nothing_more_gives_way_when_nobody_is_silent_from_the_first() -> None:
-    speaking, stuck, silent = Handshake(heard_ms=STILL_MS), Handshake(heard_ms=0), Handshake()
-    places = full_of(speaking, stuck, silent)
+    stuck, silent, speaking = Handshake(heard_ms=0), Handshake(), Handshake(heard_ms=STILL_MS)
+    places = full_of(stuck, silent)
+    places.enter(speaking, STILL_MS - SILENT_MS)
 
     assert places.turn_away(STILL_MS)
     assert (stuck.gave_way, silent.gave_way) == (False, True)
@@ -70,6 +71,23 @@ def test_who_has_begun_and_says_nothing_more_gives_way_when_nobody_is_silent_fro
 
     assert not places.turn_away(STILL_MS)
     assert not speaking.gave_way
+
+
+def test_who_speaks_without_end_gives_way_the_oldest_first_when_nobody_is_silent_or_still() -> None:
+    speaking, oldest, younger, still = (Handshake(heard_ms=SLOW_MS) for _ in range(4))
+    still.heard_ms = SLOW_MS - STILL_MS
+    places = full_of(oldest, younger, still)
+    places.enter(speaking, 1)
+
+    given_way = []
+    while places.turn_away(SLOW_MS):
+        given_way.append([each.gave_way for each in (speaking, oldest, younger, still)])
+
+    assert given_way == [
+        [False, False, False, True],
+        [False, True, False, True],
+        [False, True, True, True],
+    ]
 
 
 def test_who_has_left_makes_room_and_may_leave_again() -> None:
