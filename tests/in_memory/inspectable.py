@@ -45,6 +45,7 @@ from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
 from kproxy.telemetry.metrics import Metrics
+from tests.in_memory.described_answers import require_described
 from tests.in_memory.in_memory_backlogs import InMemoryBacklogs
 from tests.in_memory.manual_clock import ManualClock
 from tests.worlds.share_builders import keys_of
@@ -307,11 +308,13 @@ class Answer:
 
 
 def answer_to(inspectable: Inspectable, path: str) -> Answer:
-    """Return what a GET of `path` is answered."""
+    """Return what a GET of `path` is answered, as it is described."""
     with serving(inspectable.server()) as url:
         try:
             with urlopen(url + path, timeout=10) as response:
-                return Answer(response.status, json.load(response))
+                answer = Answer(response.status, json.load(response))
         except HTTPError as refusal:
             with refusal:
-                return Answer(refusal.code, json.load(refusal))
+                answer = Answer(refusal.code, json.load(refusal))
+    require_described(answer.body)
+    return answer

@@ -11,6 +11,7 @@ from kproxy.fleet.owners import Peer
 from kproxy.share.identifiers import GroupId
 from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.slot_status import SlotState
+from tests.in_memory.described_answers import require_described
 from tests.in_memory.inspectable import ORDERS, PAYMENTS, Answer, Inspectable, acquire
 
 
@@ -85,7 +86,9 @@ class InspectableFleet:
         """Return what the process `asked` answers to a path."""
         answers = self.processes[asked].answers()
         answer = asyncio.run(answers.answer(question_of(path)))
-        return Answer(answer.status, json.loads("".join(answer.pieces)))
+        told = Answer(answer.status, json.loads("".join(answer.pieces)))
+        require_described(told.body)
+        return told
 
 
 def peer_named(name: str) -> Peer:

@@ -1,9 +1,23 @@
 import json
 from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
 
 import pytest
 
+from kproxy.admin.cluster.broker_views import KnownBrokerView
+from kproxy.admin.fleet_views import FleetMemberView, FleetSlotsView, FleetView, SlotMovesView
+from kproxy.admin.progress_views import SharePartitionProgress
 from kproxy.admin.readiness import CheckResult
+from kproxy.admin.share_views import (
+    InFlightView,
+    MemberView,
+    SessionView,
+    ShareGroupDescription,
+    ShareGroupSummary,
+    TopicPartitionsView,
+)
+from kproxy.admin.state_log_views import DurableStateView, StateBatchView
 from kproxy.admin.views import (
     BrokerView,
     CertificateView,
@@ -19,6 +33,9 @@ from kproxy.admin.views import (
     item,
     readiness_items,
 )
+from kproxy.notation import camel_case
+from kproxy.statelog.slot_status import SlotStatus
+from tests.in_memory.described_answers import described, require_described
 
 NOON_MS = 1_795_262_400_007
 
@@ -170,3 +187,71 @@ def test_what_is_known_at_the_end_alone_stands_behind_the_items() -> None:
     # Then
     answer = json.loads("".join(pieces))
     assert (answer["items"], answer["unavailable"]) == ([1], "lost")
+
+
+@pytest.mark.parametrize(
+    ("name", "view", "beside"),
+    [
+        ("StatusBroker", BrokerView, set()),
+        ("ShareGroupsSwitch", ShareGroupsView, set()),
+        ("Problem", ProblemView, set()),
+        ("Memory", MemoryView, set()),
+        ("Certificate", CertificateView, set()),
+        ("FleetSlots", FleetSlotsView, set()),
+        ("SlotMoves", SlotMovesView, set()),
+        ("FleetMember", FleetMemberView, set()),
+        ("Fleet", FleetView, set()),
+        ("ProxyStatus", ProxyStatus, set()),
+        ("TopicPartitions", TopicPartitionsView, set()),
+        ("Broker", KnownBrokerView, {"process"}),
+        ("GroupSummary", ShareGroupSummary, set()),
+        ("Group", ShareGroupDescription, {"sharePartitions"}),
+        ("Member", MemberView, set()),
+        ("SharePartition", SharePartitionProgress, set()),
+        ("Session", SessionView, set()),
+        ("Run", InFlightView, set()),
+        ("Slot", SlotStatus, {"owner"}),
+        ("StateBatch", StateBatchView, set()),
+        ("DurableState", DurableStateView, set()),
+    ],
+)
+def test_each_view_is_described_with_all_its_fields_and_no_others(
+    name: str, view: Any, beside: set[str]
+) -> None:
+    # When
+    description = described()["$defs"][name]
+
+    # Then
+    names = {camel_case(field.name) for field in fields(view)} | beside
+    assert set(description["properties"]) == names
+    assert set(description["required"]) == names
+
+
+def test_every_definition_is_one_of_an_answer_and_every_answer_is_one_of_the_schema() -> None:
+    # When
+    schema = described()
+    text = json.dumps(schema)
+
+    # Then
+    assert [name for name in schema["$defs"] if f'"#/$defs/{name}"' not in text] == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"apiVersion": "kproxy/v1", "kind": "Nothing", "asOf": "2026-11-21T12:00:00.000Z", "items": []},
+        {"apiVersion": "kproxy/v1", "kind": "Brokers", "asOf": "yesterday", "items": []},
+        {"apiVersion": "kproxy/v1", "kind": "Brokers", "asOf": "2026-11-21T12:00:00.000Z", "items": [{}]},
+        {
+            "apiVersion": "kproxy/v1",
+            "kind": "Brokers",
+            "asOf": "2026-11-21T12:00:00.000Z",
+            "items": [],
+            "x": 1,
+        },
+    ],
+)
+def test_what_is_not_described_is_found(answer: dict[str, object]) -> None:
+    with pytest.raises(AssertionError, match=r"api_v1\.schema\.json describes something else"):
+        require_described(answer)

@@ -4,7 +4,9 @@ import asyncio
 import json
 from typing import Any
 
+from kproxy.admin.views import envelope, item
 from kproxy.error_codes import ErrorCode
+from tests.in_memory.described_answers import require_described
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.running_proxy import HERE, RunningProxy
 from tests.worlds.waiting import until
@@ -13,7 +15,9 @@ from tests.worlds.waiting import until
 async def brokers_told_by(running: RunningProxy) -> Any:
     status, body = await running.proxy._admin.tell_peer("/api/v1/brokers?scope=local")
     assert status == 200, body
-    return {each["nodeId"]: each for each in json.loads(body)["items"]}
+    told = json.loads(body)
+    require_described(told)
+    return {each["nodeId"]: each for each in told["items"]}
 
 
 async def test_brokers_are_told_with_the_port_that_clients_use_and_the_clients_on_it() -> None:
@@ -38,3 +42,18 @@ async def test_brokers_are_told_with_the_port_that_clients_use_and_the_clients_o
         assert broker["advertised"] == f"{HERE}:{port}"
         assert (broker["listed"], broker["connected"], broker["clientConnections"]) == (True, True, 1)
         assert (broker["tlsAdvertised"], broker["lastError"]) == ("", "")
+
+
+async def test_the_status_of_a_whole_kproxy_is_what_is_described() -> None:
+    async with (
+        ScriptedStateLog() as cluster,
+        RunningProxy(cluster, ErrorCode.UNSUPPORTED_VERSION) as running,
+    ):
+        # Given
+        await until(lambda: running.is_started and running.failed_checks == {})
+
+        # When
+        status = item(running.proxy._vitals.status())
+
+        # Then
+        require_described(json.loads(json.dumps(envelope("ProxyStatus", [status], as_of_ms=0))))
