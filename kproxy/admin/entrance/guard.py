@@ -72,7 +72,11 @@ class Guard:
             token = "" if self._token is None else self._token.read()
         except AdminTokenUnusable as unusable:
             log.warning("admin token", problem=str(unusable))
-            return Refusal(Reason.TOKEN, 503, f"nobody is let in now: {unusable}")
+            return Refusal(
+                Reason.TOKEN,
+                503,
+                "nobody is let in now: the token of this port cannot be read, its log says why",
+            )
         return self._rules.token_refusal(asked, token)
 
     async def _refused_body(self, request: web.Request) -> Refusal | None:

@@ -17,6 +17,7 @@ from tests.real_kafka.ports import LOOPBACK, ReservedPort
 NOBODY: Final = f"{LOOPBACK}:1"
 """Where no cluster answers."""
 PATIENCE_SECONDS: Final = 20.0
+EVERYWHERE: Final = "0.0.0.0"
 
 HEAVY: Final = ("aiohttp", "asyncio", "construct", "prometheus_client", "uvloop")
 
@@ -39,10 +40,13 @@ def test_the_http_server_is_not_loaded_with_the_application() -> None:
 
 
 @contextmanager
-def kproxy_without_cluster(*, admin: ReservedPort) -> Iterator[subprocess.Popen[str]]:
+def kproxy_without_cluster(
+    *, admin: ReservedPort, admin_host: str = LOOPBACK
+) -> Iterator[subprocess.Popen[str]]:
     """A kproxy that looks for its cluster in vain."""
     with ReservedPort() as listen:
-        arguments = ["-X", f"kproxy.listen={listen.address}", "-X", f"kproxy.admin.listener={admin.address}"]
+        admin_listener = f"kproxy.admin.listener={admin_host}:{admin.number}"
+        arguments = ["-X", f"kproxy.listen={listen.address}", "-X", admin_listener]
         command = [sys.executable, "-m", "kproxy", "run", "-b", NOBODY, *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             try:
@@ -69,6 +73,19 @@ def status_of(path: str, admin: ReservedPort) -> int:
 def test_who_asks_first_is_answered_as_soon_as_the_http_server_is_loaded(path: str, status: int) -> None:
     with ReservedPort() as admin, kproxy_without_cluster(admin=admin):
         assert status_of(path, admin) == status
+
+
+def test_a_port_that_others_reach_answers_probes_and_says_what_everything_else_wants() -> None:
+    with ReservedPort() as admin, kproxy_without_cluster(admin=admin, admin_host=EVERYWHERE) as process:
+        # When
+        statuses = [status_of(path, admin) for path in ("/livez", "/metrics", "/api/v1/status")]
+
+        # Then
+        process.kill()
+        _, logged = process.communicate(timeout=PATIENCE_SECONDS)
+    assert statuses == [200, 200, 403]
+    assert "admin port without a token" in logged
+    assert "set kproxy.admin.token.file, or listen on 127.0.0.1" in logged
 
 
 def test_a_token_that_is_none_keeps_kproxy_from_starting(tmp_path: Path) -> None:
