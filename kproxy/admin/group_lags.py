@@ -25,8 +25,10 @@ LIST_SECONDS: Final = 4.5
 """How long a list waits for a look."""
 SCRAPED_MS: Final = 10_000
 """How old a look may be for a scrape that needs no new one."""
-SCRAPE_SECONDS: Final = 1.0
-"""How long a scrape waits for a look; after that it tells what was known before."""
+FIRST_SCRAPE_SECONDS: Final = 1.0
+"""How long a scrape waits for a look while nothing is known."""
+SCRAPE_SECONDS: Final = 0.1
+"""How long a scrape waits for a look otherwise; after that it tells what was known before."""
 REST: Final = 20
 """Scrapes let so many times the length of a look pass before the next one."""
 STALE_MS: Final = 300_000
@@ -68,7 +70,8 @@ class GroupLags:
     async def freshen(self) -> None:
         """Look at the groups again if that is due, and wait for it a little. Raises nothing."""
         due_ms = max(SCRAPED_MS, REST * self._took_ms)
-        await self.look(max_age_ms=due_ms, patience_s=SCRAPE_SECONDS)
+        is_known = not self._is_older_than(STALE_MS)
+        await self.look(max_age_ms=due_ms, patience_s=SCRAPE_SECONDS if is_known else FIRST_SCRAPE_SECONDS)
 
     def lag_records(self) -> Mapping[tuple[str, ...], float]:
         """Return the lag of each group of which it is known, the largest first."""

@@ -8,22 +8,15 @@ label value `other`; of a gauge it is left out.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import accumulate, chain, islice
+from itertools import islice
 from typing import Final
 
-from prometheus_client import ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
 
-from kproxy.telemetry.exposition_portions import Part, parts_of, portions
+from kproxy.telemetry.exposition_portions import Encode, distributions, encoded, head, samples
 from kproxy.telemetry.metric_declaration import MetricDeclaration, MetricKind
 from kproxy.telemetry.metric_table import DECLARATIONS
 
@@ -148,7 +141,7 @@ class Metrics:
         A metric is read when its first piece is made: what changes between two pieces of it is not in the second.
         """
         encode, content_type = choose_encoder(accept)
-        return content_type, portions(chain(self._parts(), self._parts_of_process()), encode)
+        return content_type, self._portions(encode)
 
     def _new_distribution(self, histogram: str, labels: tuple[str, ...]) -> _Distribution:
         declaration = self._declaration(histogram, MetricKind.HISTOGRAM)
@@ -175,21 +168,21 @@ class Metrics:
         dropped = self._counters["metrics_dropped_series"]
         dropped[(metric,)] = dropped.get((metric,), 0) + 1
 
-    def _parts(self) -> Iterator[Part]:
+    def _portions(self, encode: Encode) -> Iterator[bytes]:
         for declaration in DECLARATIONS:
-            if declaration.kind is MetricKind.COUNTER:
-                yield from parts_of(self._counts(declaration), partial(_counter_family, declaration))
-            elif declaration.kind is MetricKind.HISTOGRAM:
-                yield from parts_of(
-                    self._distributions[declaration.name],
-                    partial(_histogram_family, declaration),
-                    samples_each=len(declaration.buckets) + 3,
-                )
-            elif declaration.name in self._gauges:
-                yield from parts_of(self._readings(declaration), partial(_gauge_family, declaration))
-
-    def _parts_of_process(self) -> Iterator[Part]:
-        return ((family, True) for family in self._process.collect())
+            if declaration.kind is MetricKind.GAUGE and declaration.name not in self._gauges:
+                continue
+            yield head(declaration, encode)
+            match declaration.kind:
+                case MetricKind.COUNTER:
+                    yield from samples(declaration, tuple(self._counts(declaration).items()))
+                case MetricKind.GAUGE:
+                    yield from samples(declaration, tuple(self._readings(declaration).items()))
+                case MetricKind.HISTOGRAM:
+                    series = tuple(self._distributions[declaration.name].items())
+                    yield from distributions(declaration, series)
+        yield encoded(self._process.collect(), encode)
+        yield encode(CollectorRegistry())  # of nothing more than the end, where there is one
 
     def _counts(self, declaration: MetricDeclaration) -> Mapping[tuple[str, ...], int]:
         read = self._read_counters.get(declaration.name)
@@ -207,28 +200,3 @@ class Metrics:
         for _ in range(len(readings) - self._max_series):
             self._count_dropped(declaration.name)
         return dict(islice(readings.items(), self._max_series))
-
-
-def _counter_family(declaration: MetricDeclaration, series: Iterable[tuple[tuple[str, ...], int]]) -> Metric:
-    family = CounterMetricFamily(declaration.exposed_name, declaration.meaning, labels=declaration.labels)
-    for labels, value in series:
-        family.add_metric(labels, value)
-    return family
-
-
-def _gauge_family(declaration: MetricDeclaration, series: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
-    family = GaugeMetricFamily(declaration.exposed_name, declaration.meaning, labels=declaration.labels)
-    for labels, value in series:
-        family.add_metric(labels, value)
-    return family
-
-
-def _histogram_family(
-    declaration: MetricDeclaration, series: Iterable[tuple[tuple[str, ...], _Distribution]]
-) -> Metric:
-    family = HistogramMetricFamily(declaration.exposed_name, declaration.meaning, labels=declaration.labels)
-    ends = [*(str(end) for end in declaration.buckets), "+Inf"]
-    for labels, distribution in series:
-        cumulative = accumulate(distribution.bucket_counts)
-        family.add_metric(labels, list(zip(ends, cumulative, strict=True)), distribution.total)
-    return family

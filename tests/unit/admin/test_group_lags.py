@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from kproxy.admin.group_lag import GroupLag
-from kproxy.admin.group_lags import FRESH_MS, REST, SCRAPED_MS, STALE_MS, GroupLags
+from kproxy.admin.group_lags import FIRST_SCRAPE_SECONDS, FRESH_MS, REST, SCRAPED_MS, STALE_MS, GroupLags
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.share.identifiers import GroupId, TopicIdPartition
 from kproxy.statelog.actors import MAX_TEXT_LENGTH
@@ -223,6 +223,32 @@ def test_a_look_that_takes_long_is_followed_by_a_longer_rest() -> None:
 
     # Then
     assert len(inspectable_backlogs.asked) == 4
+
+
+def test_a_scrape_that_knows_something_does_not_wait_for_brokers_that_are_slow() -> None:
+    # Given
+    async def go() -> tuple[list[str], float]:
+        inspectable, slow = a_group_that_is_behind(), SlowBacklogs()
+        inspectable.backlogs = slow  # type: ignore[assignment]  # the same port
+        metrics, lags = Metrics(), lags_of(inspectable)
+        lags.register_gauges(metrics)
+        slow.is_let.set()
+        await lags.freshen()
+        slow.is_let.clear()
+        inspectable.clock.advance(SCRAPED_MS + 1)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        await lags.freshen()
+        waited_s = loop.time() - began_s
+        slow.is_let.set()
+        return exposed(metrics), waited_s
+
+    # When
+    said, waited_s = asyncio.run(go())
+
+    # Then
+    assert said
+    assert waited_s < FIRST_SCRAPE_SECONDS
 
 
 def test_what_is_too_old_is_told_to_nobody() -> None:
