@@ -9,8 +9,8 @@
 | `/api/v1/…` | what it holds: see `inspection.py` |
 | `/ui` | pages that show it: see `ui/web_view.py` |
 
-It reads only, and binds the loopback interface unless told otherwise. Who may ask it, and how long that may take, is
-the matter of `entrance`.
+It reads only, but for what `changes` has, and binds the loopback interface unless told otherwise. Who may ask it, and
+how long that may take, is the matter of `entrance`.
 """
 
 import asyncio
@@ -142,6 +142,10 @@ class AdminServer:
             lingering_time=_LINGERING_S,
             shutdown_timeout=_SHUTDOWN_GRACE_S,
         )
+
+    def add_routes(self, routes: Sequence[web.RouteDef]) -> None:
+        """Serve these, too; before `start`."""
+        self._runner.app.add_routes(routes)
 
     @property
     def address(self) -> HostPort:

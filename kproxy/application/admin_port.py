@@ -2,6 +2,7 @@
 
 import socket
 
+from kproxy.admin.changes.log_level import LogLevelChange
 from kproxy.admin.entrance.access import AccessRules
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.scraping.group_series import GroupSeries
@@ -32,5 +33,6 @@ def admin_server(listener: HostPort, parts: AdminParts, views: ProcessViews) -> 
         access=rules,
         token=parts.token,
     )
+    server.add_routes(LogLevelChange(parts.settings.log_level.value, parts.wall_clock.now_ms).routes())
     server.scrape.looks.append(series.freshen)
     return server

@@ -8,7 +8,6 @@ what all of them held → leave the state log → tasks → admin port.
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -25,6 +24,7 @@ from kproxy.application.memory_share import memory_share
 from kproxy.application.own_credentials import own_credentials
 from kproxy.application.peer_questions import PeerQuestions
 from kproxy.application.peer_service import fleet_secret
+from kproxy.application.process.signals import handle_signals
 from kproxy.application.process.watches import keep_watch
 from kproxy.application.share_service import ShareService, Surroundings
 from kproxy.application.share_switch import ShareSwitch
@@ -61,7 +61,7 @@ from kproxy.net.relay.limits.file_descriptors import open_file_limit
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
-from kproxy.settings import Settings
+from kproxy.settings import LoadedSettings, Settings
 from kproxy.share.identifiers import TopicId
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
@@ -79,27 +79,26 @@ CODEC_SWITCH: Final = "KPROXY_CODEC"
 """`construct` runs every message through the construct trees: a switch for tests, not a key."""
 
 
-def run_proxy(settings: Settings, early_ports: EarlyPorts | None = None) -> int:
+def run_proxy(loaded: LoadedSettings, early_ports: EarlyPorts | None = None) -> int:
     """Run a proxy until SIGTERM or SIGINT; return the exit code: 0 after a drain, 1 when it could not start.
 
     It accepts clients on `early_ports` where these listen already.
     """
+    settings = loaded.settings
     logs.configure(settings.log_format.value, settings.log_level.value)
     if os.environ.get(CODEC_SWITCH) == "construct":
         codecs.select_codec("construct")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(settings, early_ports or EarlyPorts()))
+        return runner.run(_run(loaded, early_ports or EarlyPorts()))
 
 
-async def _run(settings: Settings, early_ports: EarlyPorts) -> int:
+async def _run(loaded: LoadedSettings, early_ports: EarlyPorts) -> int:
     try:
-        proxy = Proxy(settings, early_ports)
+        proxy = Proxy(loaded.settings, early_ports)
     except KproxyError as unusable:
         print(f"kproxy: {unusable}", file=sys.stderr)  # noqa: T201 - why the command ends, for the person who typed it
         return 1
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, proxy.shutdown.request)
+    handle_signals(asyncio.get_running_loop(), proxy.shutdown.request, loaded)
     try:
         await proxy.start()
     except KproxyError as failure:

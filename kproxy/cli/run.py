@@ -39,4 +39,4 @@ def run(loaded: LoadedSettings) -> None:
 
     gc.freeze()
     gc.enable()
-    sys.exit(run_proxy(settings, early_ports))
+    sys.exit(run_proxy(loaded, early_ports))

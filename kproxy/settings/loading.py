@@ -1,7 +1,8 @@
 """From what each place says to one validated `Settings`, with the origin of every value."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,16 @@ class LoadedSettings:
 
     settings: Settings
     origins: Mapping[str, str]
+    read_again: "Callable[[], LoadedSettings] | None" = field(default=None, compare=False, repr=False)
+    """Reads everything once more, as of now; None where no file was read, so that nothing can have changed."""
+
+    def differing_keys(self, other: "LoadedSettings") -> list[str]:
+        """Return the keys that `other` gives another value."""
+        return [
+            name
+            for name, key in KEYS.items()
+            if getattr(self.settings, key.attribute) != getattr(other.settings, key.attribute)
+        ]
 
     def ready_to_run(self) -> Settings:
         """Return the settings if they say all that a running kproxy needs.
@@ -69,7 +80,10 @@ def load_settings(
         return f"{name} = {KEYS[name].text_in(settings)} ({origins[name]})"
 
     _refuse(list(contradictions(settings, said)))
-    return LoadedSettings(settings, origins)
+    if file is None:
+        return LoadedSettings(settings, origins)
+    again = partial(load_settings, file=file, environment=environment, command_line=command_line)
+    return LoadedSettings(settings, origins, again)
 
 
 def _settings_of(assignments: Iterable[Assignment], problems: Sequence[str]) -> Settings:

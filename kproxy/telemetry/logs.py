@@ -18,7 +18,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final, Literal, TextIO
+from typing import Final, Literal, TextIO, get_args
 
 from kproxy.telemetry.repetition import RepetitionLimit, Suppression
 from kproxy.wording import counted
@@ -30,6 +30,11 @@ _ROOT: Final = "kproxy"
 _KEYS_ATTRIBUTE: Final = "event_keys"
 _DIM, _RESET = "\x1b[2m", "\x1b[0m"
 _LEVEL_COLOURS: Final = {"DEBUG": "\x1b[2m", "INFO": "\x1b[36m", "WARNING": "\x1b[33m", "ERROR": "\x1b[31m"}
+
+Level = Literal["debug", "info", "warning", "error"]
+
+LEVELS: Final[tuple[Level, ...]] = get_args(Level)
+"""From the most talkative one on."""
 
 MOST_MEMBERS: Final = 50
 """Members of one list that are written."""
@@ -77,9 +82,12 @@ def logger(name: str) -> EventLogger:
     return EventLogger(name)
 
 
+_log: Final = logger("telemetry")
+
+
 def configure(
     form: Literal["auto", "json", "text"] = "auto",
-    level: Literal["debug", "info", "warning", "error"] = "info",
+    level: Level = "info",
     *,
     stream: TextIO | None = None,
     environment: Mapping[str, str] = os.environ,
@@ -95,6 +103,26 @@ def configure(
     handler.setFormatter(_formatter(form, out, environment))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(_ROOT).setLevel(level.upper())
+
+
+def level() -> Level:
+    """Return the least severe level that kproxy writes now."""
+    number = logging.getLogger(_ROOT).getEffectiveLevel()
+    return next(each for each in LEVELS if number <= logging.getLevelNamesMapping()[each.upper()])
+
+
+def change_level(wanted: Level, *, by: str) -> None:
+    """Write lines from `wanted` on, until that is changed again; say so, and `by` whom.
+
+    What says so is written under the more talkative of the two levels.
+    """
+    before = level()
+    is_quieter = LEVELS.index(wanted) > LEVELS.index(before)
+    if is_quieter:
+        _log.info("log_level_changed", now=wanted, before=before, by=by)
+    logging.getLogger(_ROOT).setLevel(wanted.upper())
+    if not is_quieter:
+        _log.info("log_level_changed", now=wanted, before=before, by=by)
 
 
 class EventHandler(logging.StreamHandler[TextIO]):

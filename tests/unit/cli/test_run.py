@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from kproxy.cli.main import cli
 from kproxy.net.relay.early_ports import EarlyPorts
-from kproxy.settings import HostPort, Settings
+from kproxy.settings import HostPort, LoadedSettings, Settings
 from tests.real_kafka.ports import ReservedPort
 
 
@@ -18,7 +18,8 @@ def started_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Settings]]:
     started: list[Settings] = []
     application = ModuleType("kproxy.application")
 
-    def run_proxy(settings: Settings, early_ports: EarlyPorts) -> int:
+    def run_proxy(loaded: LoadedSettings, early_ports: EarlyPorts) -> int:
+        settings = loaded.settings
         assert settings.listen in early_ports
         early_ports.close()
         started.append(settings)

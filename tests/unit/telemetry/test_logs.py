@@ -11,6 +11,7 @@ from kproxy.telemetry.logs import (
     EventHandler,
     JsonFormatter,
     TextFormatter,
+    change_level,
     configure,
     json_value,
     logger,
@@ -303,3 +304,21 @@ def test_debug_lines_are_never_held_back() -> None:
 
     # Then
     assert len(stream.getvalue().splitlines()) == BURST + 7
+
+
+def test_a_change_of_the_level_is_said_whichever_way_it_goes() -> None:
+    # Given
+    stream = io.StringIO()
+    configure("json", "info", stream=stream)
+
+    # When
+    change_level("error", by="a test")
+    change_level("debug", by="a test")
+
+    # Then
+    configure("json", "info")
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(line["before"], line["now"], line["by"]) for line in lines] == [
+        ("info", "error", "a test"),
+        ("error", "debug", "a test"),
+    ]
