@@ -25,6 +25,7 @@ from kproxy.errors import (
 from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
 from kproxy.handlers.authorization import GROUP_DENIED, ReadableTopics
 from kproxy.handlers.fetching.fetch_partitions import PartitionFetch
+from kproxy.handlers.fetching.fetch_starts import FetchStarts
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.live.acknowledgements import (
@@ -63,7 +64,7 @@ _LOST: Final = PartitionRefusal(
 class ShareFetchHandler:
     """Serves ShareFetch. `fetch_max_bytes` bounds what any request may ask for (Kafka's `fetch.max.bytes`)."""
 
-    __slots__ = ("_acknowledgements", "_fetch_max_bytes", "_limits", "_services")
+    __slots__ = ("_acknowledgements", "_fetch_max_bytes", "_limits", "_services", "_starts")
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class ShareFetchHandler:
         self._acknowledgements = acknowledgements
         self._limits = limits
         self._fetch_max_bytes = fetch_max_bytes
+        self._starts = FetchStarts()
 
     async def serve(self, request: ShareFetchRequest, context: RequestContext) -> ShareFetchResponse:
         """Answer with records, or without them when MaxWaitMs is over.
@@ -109,15 +111,15 @@ class ShareFetchHandler:
             {partition: batches for partition, batches in requested.items() if batches},
             closing=session if claim.closes else None,
         )
-        terms = self._terms(request, context, session, readable=readable, deadline_ms=deadline_ms)
-        answer = ShareFetchAnswer(session, terms.partitions, self._services.leadership)
         fetched: Mapping[TopicIdPartition, FetchedPartition] = {}
+        fetches = not claim.closes and not request.is_renew_ack
         try:
-            if not claim.closes and not request.is_renew_ack:
-                fetch = PartitionFetch(self._services, terms)
-                fetched = await fetch.run()
-                self._count_fetched(terms, fetched)
-                answer.add_fetched(fetched, throttle_ms=fetch.throttled.remaining_ms)
+            if fetches:
+                await self._starts.begin(len(session))
+            terms = self._terms(request, context, session, readable=readable, deadline_ms=deadline_ms)
+            answer = ShareFetchAnswer(session, terms.partitions, self._services.leadership)
+            if fetches:
+                fetched = await self._fetch(terms, answer)
         except ShareSessionNotFound as ending:
             # Its connection is gone, or its member began anew on another one: nobody reads this, so it is no news.
             return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
@@ -129,6 +131,15 @@ class ShareFetchHandler:
             self._withdraw_forbidden(answer, readable, context)
         lock_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms
         return answer.response(lock_ms, names_endpoints=not context.is_relayed)
+
+    async def _fetch(
+        self, terms: FetchTerms, answer: ShareFetchAnswer
+    ) -> Mapping[TopicIdPartition, FetchedPartition]:
+        fetch = PartitionFetch(self._services, terms)
+        fetched = await fetch.run()
+        self._count_fetched(terms, fetched)
+        answer.add_fetched(fetched, throttle_ms=fetch.throttled.remaining_ms)
+        return fetched
 
     def _count_fetched(self, terms: FetchTerms, fetched: Mapping[TopicIdPartition, FetchedPartition]) -> None:
         if terms.partitions and not terms.wants_nothing:

@@ -1,0 +1,22 @@
+"""When the fetch of a wide session begins: of many that come together, not all in one turn of the event loop."""
+
+from typing import Final
+
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, SharedStart, let_others_go_on
+
+MOST_BEGUN: Final = 4_000
+"""Partitions of wide sessions whose fetches begin without a pause between them: some 6 ms until each first waits."""
+
+
+class FetchStarts:
+    """All fetches of a process that begin with a look at very many partitions."""
+
+    __slots__ = ("_start",)
+
+    def __init__(self) -> None:
+        self._start = SharedStart(MOST_BEGUN)
+
+    async def begin(self, partition_count: int) -> None:
+        """Return when a fetch of so many may begin: at once where they are few, or others have begun with few."""
+        if partition_count >= MOST_AT_FIRST and self._start.is_over(partition_count):
+            await let_others_go_on()

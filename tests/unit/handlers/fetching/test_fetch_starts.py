@@ -1,0 +1,139 @@
+"""Fetches of wide sessions that come together do not all begin in one turn of the event loop."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.fetching import fetch_starts
+from kproxy.handlers.fetching.fetch_starts import FetchStarts
+from kproxy.handlers.live.pauses import MOST_AT_FIRST
+from kproxy.handlers.ports import PartitionLeader
+from kproxy.share.identifiers import TopicId
+from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
+from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acquired, partitions_of
+from tests.worlds.waiting import until_all_wait
+
+WIDTH = MOST_AT_FIRST + 10
+"""How many partitions a wide session has here."""
+
+SESSIONS = 8
+
+
+class Looks:
+    """How many partitions had their leaders looked up in each turn of the loop: each fetch looks at all, first."""
+
+    def __init__(self, metadata: InMemoryClusterMetadata) -> None:
+        self.by_turn = Counter[int]()
+        self._leader_of = metadata.leader_of
+        self._turn = 0
+        metadata.leader_of = self.leader_of  # type: ignore[method-assign]  # counts on its way
+
+    def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
+        self.by_turn[self._turn] += 1
+        return self._leader_of(topic_id, partition)
+
+    async def count_turns(self) -> None:
+        while True:
+            await asyncio.sleep(0)
+            self._turn += 1
+
+
+async def members_of(world: ShareGroupWorld, *, width: int, count: int) -> list[Member]:
+    world.metadata.create_topic("orders", ORDERS, partition_count=width)
+    for number in range(width):
+        await world.initialize(partition=number)
+    members = [world.member(f"member-{number}") for number in range(count)]
+    for member in members:
+        await member.open(*((ORDERS, number) for number in range(width)))
+    return members
+
+
+async def looked_at_by_turn(world: ShareGroupWorld, members: list[Member]) -> list[int]:
+    """Return how many partitions were looked at in each turn with such looks, when all of these fetch at once."""
+    looks = Looks(world.metadata)
+    async with asyncio.TaskGroup() as tasks:
+        counting = tasks.create_task(looks.count_turns())
+        await asyncio.gather(*(member.fetch(max_wait_ms=0) for member in members))
+        counting.cancel()
+    return list(looks.by_turn.values())
+
+
+async def test_wide_sessions_that_fetch_together_do_not_all_begin_in_one_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(fetch_starts, "MOST_BEGUN", 2 * WIDTH)
+    world = ShareGroupWorld()
+    members = await members_of(world, width=WIDTH, count=SESSIONS)
+
+    # When
+    found = await looked_at_by_turn(world, members)
+
+    # Then
+    assert sum(found) >= WIDTH * SESSIONS
+    assert max(found) <= 3 * WIDTH, "as many as may, and one that goes on"
+
+
+async def test_narrow_sessions_that_fetch_together_begin_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(fetch_starts, "MOST_BEGUN", 1)
+    world = ShareGroupWorld()
+    members = await members_of(world, width=2, count=SESSIONS)
+
+    # When
+    found = await looked_at_by_turn(world, members)
+
+    # Then
+    assert len(found) == 1
+
+
+async def test_one_that_begins_alone_is_not_paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(fetch_starts, "MOST_BEGUN", WIDTH + 1)
+    start = FetchStarts().begin(WIDTH)
+
+    # When
+    with pytest.raises(StopIteration):
+        start.send(None)
+
+
+async def test_of_a_session_that_ends_before_its_fetch_begins_nothing_is_acquired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(fetch_starts, "MOST_BEGUN", 1)
+    world = ShareGroupWorld()
+    (alice,) = await members_of(world, width=WIDTH, count=1)
+    world.produce(1)
+    fetch = asyncio.get_running_loop().create_task(alice.fetch(max_wait_ms=500))
+
+    # When
+    await alice.disconnect()
+    answer = await fetch
+    await until_all_wait()
+
+    # Then
+    assert answer.error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert world.groups.in_flight_count == 0
+
+
+async def test_what_a_wide_session_acknowledges_takes_effect_before_its_fetch_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(fetch_starts, "MOST_BEGUN", 1)
+    world = ShareGroupWorld()
+    (alice,) = await members_of(world, width=WIDTH, count=1)
+    world.produce(1)
+    assert acquired(await alice.fetch())
+
+    # When
+    answer = await alice.fetch(acks={(ORDERS, 0): [(0, 0, [1])]}, max_wait_ms=0)
+
+    # Then
+    assert partitions_of(answer)[ORDERS, 0].acknowledge_error_code == ErrorCode.NONE
+    live = world.groups.directory.find(world.key())
+    assert live is not None
+    assert live.start_offset == 1
