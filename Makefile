@@ -123,6 +123,18 @@ $(FUZZING_TOOLS): .ci/fuzzing-tools.txt
 fuzz: $(INSTALLED) $(FUZZING_TOOLS) ## bytes that nobody would send, for MINUTES=60 in all; ONLY=slots takes one target
 	@PYTHONPATH=$(FUZZING_TOOLS) $(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(addprefix --only=,$(ONLY))
 
+# What drives a browser is nothing that other targets need, and the browser is Debian's.
+BROWSER_TOOLS := build/ui/tools
+
+$(BROWSER_TOOLS): .ci/browser-tools.txt
+	@rm -rf $@
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --target $@ --requirement $<
+
+.PHONY: ui
+ui: $(INSTALLED) $(BROWSER_TOOLS) ## the web view in headless Chromium; pictures of it are left in build/ui/
+	@.ci/prerequisites chromium
+	@PYTHONPATH=$(BROWSER_TOOLS) $(PYTEST) tests/ui
+
 .PHONY: coverage
 coverage: $(INSTALLED) ## what the unit tests reach: all of the pure packages, every branch
 	$(PYTEST) $(UNIT_TESTS) $(WEIGHING_TESTS) -m "not soak" --cov --cov-report=term:skip-covered

@@ -34,6 +34,7 @@ def _lines(stage: Stage) -> Iterator[str]:
     for kproxy in kproxies:
         title = f"{kproxy.name}'s admin port"
         yield f"  {title:<22}{kproxy.admin_url}"
+        yield f"  {'its pages':<22}{kproxy.admin_url}/ui"
     yield f"  Kafka's own broker    {stage.cluster.bootstrap_servers}"
     yield "\nTry Java's share consumer, in several terminals at once, and a producer in one more:\n"
     yield f"  {_tool('consumer.ConsoleShareConsumer', stage)} --group {GROUP}"

@@ -5,7 +5,7 @@ import { arrange, element, setText } from "./elements.js";
 /**
  * A column has `title`, `text(item)` for its cell and, where it can be sorted by, `by(item)`: a number, the most first,
  * or a text; or `compare(item, other)`. `isNumber` aligns it to the right, `link(item)` makes it a link, `look(item)` names a class of the cell,
- * and `draw(item, cell)` draws into it instead of writing.
+ * and `draw(item, cell)` draws into it instead of writing. A narrow screen has no room for what `isLesser`.
  */
 export class Listing {
   constructor({ columns, key, caption, empty, order = null, label = "Filter" }) {
@@ -76,7 +76,7 @@ export class Listing {
     const mark = element("span", { class: "mark", "aria-hidden": "true" });
     const isSortable = column.by || column.compare;
     const name = isSortable ? element("button", { type: "button", click: () => this.#sortBy(column) }, ...(column.isNumber ? [mark, column.title] : [column.title, mark])) : column.title;
-    const cell = element("th", { scope: "col", class: column.isNumber ? "number" : null, title: column.help }, name);
+    const cell = element("th", { scope: "col", class: looks(column), title: column.help }, name);
     return { column, cell, mark };
   }
 
@@ -110,8 +110,12 @@ export class Listing {
   }
 }
 
+function looks(column) {
+  return [column.isNumber && "number", column.isLesser && "lesser"].filter(Boolean).join(" ") || null;
+}
+
 function emptyCell(column) {
-  const cell = element(column.link ? "th" : "td", { class: column.isNumber ? "number" : null });
+  const cell = element(column.link ? "th" : "td", { class: looks(column) });
   if (column.link) {
     cell.setAttribute("scope", "row");
     cell.append(element("a"));
@@ -128,7 +132,7 @@ function fill(column, item, cell) {
   if (column.link && target.getAttribute("href") !== column.link(item)) target.setAttribute("href", column.link(item));
   setText(target, column.text(item));
   if (column.look) {
-    const look = `${column.isNumber ? "number" : ""} ${column.look(item) ?? ""}`.trim();
+    const look = [looks(column), column.look(item)].filter(Boolean).join(" ");
     if (cell.className !== look) cell.className = look;
   }
 }

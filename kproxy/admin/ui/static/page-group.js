@@ -160,7 +160,7 @@ export class GroupPage {
 
 const MEMBER_COLUMNS = [
   { title: "Client", text: (member) => member.clientId || "–", by: (member) => member.clientId },
-  { title: "Member", text: (member) => member.memberId, by: (member) => member.memberId, look: () => "mono" },
+  { title: "Member", isLesser: true, text: (member) => member.memberId, by: (member) => member.memberId, look: () => "mono" },
   { title: "Host", text: (member) => member.clientHost ?? "gone", look: (member) => (member.clientHost ? "" : "bad") },
   {
     title: "Last heartbeat",
@@ -168,7 +168,7 @@ const MEMBER_COLUMNS = [
     text: (member) => age(member.lastHeartbeatAgeMs),
     by: (member) => member.lastHeartbeatAgeMs,
   },
-  { title: "Partitions", isNumber: true, text: (member) => whole(member.partitionCount), by: (member) => member.partitionCount },
+  { title: "Partitions", isLesser: true, isNumber: true, text: (member) => whole(member.partitionCount), by: (member) => member.partitionCount },
   { title: "Holds", isNumber: true, text: (member) => whole(member.holds), by: (member) => member.holds },
   { title: "Since", isNumber: true, text: (member) => age(member.sinceMs), by: (member) => member.sinceMs },
 ];

@@ -60,8 +60,8 @@ const COLUMNS = [
     by: ({ group }) => group.groupId,
     link: ({ group }) => `#/groups/${encodeURIComponent(group.groupId)}`,
   },
-  { title: "State", text: ({ group }) => group.state, by: ({ group }) => group.state, look: ({ group }) => (group.memberCount === 0 && group.lag ? "bad" : "") },
-  { title: "Members", isNumber: true, text: ({ group }) => whole(group.memberCount), by: ({ group }) => group.memberCount },
+  { title: "State", isLesser: true, text: ({ group }) => group.state, by: ({ group }) => group.state, look: ({ group }) => (group.memberCount === 0 && group.lag ? "bad" : "") },
+  { title: "Members", isLesser: true, isNumber: true, text: ({ group }) => whole(group.memberCount), by: ({ group }) => group.memberCount },
   {
     title: "Oldest unfinished",
     help: "How long ago the first record was written that is not done with; sorts by that, then lag, then redeliveries",

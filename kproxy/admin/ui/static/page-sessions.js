@@ -39,10 +39,10 @@ const COLUMNS = [
     link: (session) => `#/groups/${encodeURIComponent(session.groupId)}`,
   },
   { title: "Client", text: (session) => session.clientId || "–", by: (session) => session.clientId },
-  { title: "Member", text: (session) => session.memberId, by: (session) => session.memberId, look: () => "mono" },
+  { title: "Member", isLesser: true, text: (session) => session.memberId, by: (session) => session.memberId, look: () => "mono" },
   { title: "Broker", isNumber: true, text: (session) => whole(session.nodeId), by: (session) => session.nodeId },
-  { title: "Connection", isNumber: true, text: (session) => whole(session.connectionId), by: (session) => session.connectionId },
-  { title: "Next epoch", isNumber: true, text: (session) => whole(session.nextEpoch), by: (session) => session.nextEpoch },
+  { title: "Connection", isLesser: true, isNumber: true, text: (session) => whole(session.connectionId), by: (session) => session.connectionId },
+  { title: "Next epoch", isLesser: true, isNumber: true, text: (session) => whole(session.nextEpoch), by: (session) => session.nextEpoch },
   { title: "Partitions", isNumber: true, text: (session) => whole(session.partitionCount), by: (session) => session.partitionCount },
   { title: "Idle", help: "How long ago its last request came", isNumber: true, text: (session) => age(session.idleMs), by: (session) => session.idleMs },
 ];

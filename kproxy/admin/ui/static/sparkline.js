@@ -35,10 +35,10 @@ function draw(canvas, values) {
   const context = sized(canvas, WIDTH, HEIGHT);
   const known = values.filter((value) => value !== null);
   if (known.length < 2) return;
-  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const most = Math.max(1, ...known);
   const step = WIDTH / Math.max(values.length - 1, 30);
   const left = WIDTH - (values.length - 1) * step;
-  const height = (value) => (most === least ? HEIGHT - 3 : 2 + (HEIGHT - 5) * (1 - (value - least) / (most - least)));
+  const height = (value) => 2 + (HEIGHT - 5) * (1 - value / most);
   context.strokeStyle = styled("--accent");
   context.lineWidth = 1.5;
   context.lineJoin = "round";
