@@ -10,8 +10,10 @@
 | `…&state=&member=&deliveries=&held=` | those in this state, of this member, tried and held (ms) at least so much |
 | `/api/v1/state-log` | the slots of the state log, and which topic of which cluster holds them |
 | `/api/v1/state-log/{n}/state?at=end` | every durable state of a slot, and the offset that they are the state at |
+| `/api/v1/events` | what happens here, as server-sent events: see `activity/event_readers.py` |
 
-Each tells of the whole fleet, whichever process is asked (`fleet/`); `scope=local` asks for what this process holds.
+Each but the last tells of the whole fleet, whichever process is asked (`fleet/`); `scope=local` asks for what this
+process holds.
 A group, a member, a topic or a partition that is not there is answered 404, one of which nobody can tell that 503.
 Lists are streamed, by group id. Each item is consistent in itself, and made when it is written, so that two items may
 be some milliseconds apart. The exception is `/state-log/{n}/state`: all of its items are of one instant. `unavailable`
@@ -28,6 +30,7 @@ from typing import TypeAlias
 
 from aiohttp import web
 
+from kproxy.admin.activity.event_readers import EventReaders
 from kproxy.admin.fleet.fleet_answers import Answer, FleetAnswers
 from kproxy.admin.group_lags import GroupLags
 from kproxy.admin.json_chunks import TooManyStreams
@@ -35,6 +38,7 @@ from kproxy.admin.json_stream import JsonStreams, json_text_response
 from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.queries import RefusedQuery
 from kproxy.admin.questions import Endpoint, Question, question
+from kproxy.telemetry.metrics import Metrics
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -61,6 +65,13 @@ class Inspection:
     def lags(self) -> GroupLags:
         """How far behind the groups are that this process serves."""
         return self._local.lags
+
+    def event_readers(self, metrics: Metrics) -> EventReaders:
+        """Return who answers `/api/v1/events`."""
+        local = self._local
+        return EventReaders(
+            local.picture, background=local.background, wall_clock=local.wall_clock, metrics=metrics
+        )
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes to serve."""

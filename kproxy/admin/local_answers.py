@@ -7,6 +7,13 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kproxy.admin.activity.happenings import (
+    CountsPicture,
+    GroupPicture,
+    Picture,
+    SlotPicture,
+    counts_picture,
+)
 from kproxy.admin.activity.holdings import NOTHING_HELD, Holding, holdings
 from kproxy.admin.all_backlogs import AllBacklogs
 from kproxy.admin.cluster.broker_views import KnownBrokers, no_brokers
@@ -30,6 +37,7 @@ from kproxy.admin.share_views import (
     session_view,
 )
 from kproxy.admin.state_log_views import StateLogSlots, doubt_of_slots, durable_state_view
+from kproxy.admin.turns import in_turns
 from kproxy.admin.views import JsonObject, item
 from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
 from kproxy.handlers.backlog import Backlogs
@@ -161,6 +169,33 @@ class LocalAnswers:
         process = self._inspected.owners.own_name
         items = ({"process": process, **item(broker)} for broker in self._inspected.brokers())
         return Told("Brokers", items)
+    # ------------------------------------------------ what events are found by
+
+    @property
+    def background(self) -> Background:
+        """Where work goes on that nobody waits for."""
+        return self._inspected.background
+
+    @property
+    def wall_clock(self) -> Clock:
+        """The clock of `asOf`."""
+        return self._inspected.wall_clock
+
+    async def picture(self) -> Picture:
+        """Return what groups and slots are like now."""
+        coordinator = self._inspected.coordinator
+        groups: dict[str, GroupPicture] = {}
+        counts: dict[str, CountsPicture] = {}
+        async for group_id in in_turns(coordinator.group_ids):
+            group = coordinator.find(group_id)
+            if group is not None:
+                groups[group_id] = GroupPicture(group.state.value, group.group_epoch, len(group.members))
+                counts[group_id] = counts_picture(self._inspected.counts(group_id))
+        slots = {
+            number: SlotPicture(status.state.value, self._owner(status), status.reason)
+            for number, status in self.statuses().items()
+        }
+        return Picture(groups, counts, slots)
 
     # ------------------------------------------------ share groups
 

@@ -186,6 +186,9 @@ class AdminServer:
         if self._inspection is not None:
             application.add_routes(self._inspection.routes())
             application.add_routes(WebView().routes())
+            events = self._inspection.event_readers(self._metrics)
+            application.router.add_get("/api/v1/events", events.respond, allow_head=False)
+            application.on_shutdown.append(events.end)
         return application
 
     async def _answer_livez(self, _request: web.Request) -> web.Response:

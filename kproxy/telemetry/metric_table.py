@@ -259,6 +259,16 @@ DECLARATIONS: Final = (
             )
         ),
     ),
+    MetricDeclaration(
+        "admin_event_readers_refused",
+        _COUNTER,
+        "Readers of /api/v1/events that were refused, for as many listened as may.",
+    ),
+    MetricDeclaration(
+        "admin_event_readers_cut_off",
+        _COUNTER,
+        "Readers of /api/v1/events that were cut off, for they did not keep up.",
+    ),
     # ------------------------------------------------ the process
     MetricDeclaration("connections_open", _GAUGE, "Connections open now.", ("side",)),
     MetricDeclaration(

@@ -46,6 +46,8 @@ PROMISED_COUNTERS = {
     "peer_refusals": ("reason",),
     "peer_views": ("result",),
     "admin_requests_refused": ("reason",),
+    "admin_event_readers_refused": (),
+    "admin_event_readers_cut_off": (),
     "relayed_requests": ("api", "result"),
     "task_faults": ("task",),
     "metrics_dropped_series": ("metric",),
