@@ -169,6 +169,7 @@ class LocalAnswers:
         process = self._inspected.owners.own_name
         items = ({"process": process, **item(broker)} for broker in self._inspected.brokers())
         return Told("Brokers", items)
+
     # ------------------------------------------------ what events are found by
 
     @property
