@@ -8,6 +8,7 @@
 | `/api/v1/sessions?group=&member=` | open share sessions |
 | `/api/v1/in-flight?group=&topic=&partition=` | runs of offsets in flight; `topic` is a name or an id |
 | `…&state=&member=&deliveries=&held=` | those in this state, of this member, tried and held (ms) at least so much |
+| `POST /api/v1/actions` | what operators do: see `operators/routes.py` |
 | `/api/v1/state-log` | the slots of the state log, and which topic of which cluster holds them |
 | `/api/v1/state-log/{n}/state?at=end` | every durable state of a slot, and the offset that they are the state at |
 | `/api/v1/events` | what happens here, as server-sent events: see `activity/event_readers.py` |
@@ -36,6 +37,7 @@ from kproxy.admin.group_lags import GroupLags
 from kproxy.admin.json_chunks import TooManyStreams
 from kproxy.admin.json_stream import JsonStreams, json_text_response
 from kproxy.admin.local_answers import LocalAnswers
+from kproxy.admin.operators.routes import OperatorRoutes
 from kproxy.admin.queries import RefusedQuery
 from kproxy.admin.questions import Endpoint, Question, question
 from kproxy.telemetry.metrics import Metrics
@@ -44,19 +46,25 @@ _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Inspection:
-    """The endpoints above, for `AdminServer`. They change nothing.
+    """The endpoints above, for `AdminServer`, which change nothing; and what operators may do.
 
     Args:
         local: what this process holds.
         answers: gives the answers.
         streams: the long ones under way.
+        actions: what operators may do, where they may.
     """
 
-    __slots__ = ("_answers", "_local", "_streams")
+    __slots__ = ("_actions", "_answers", "_local", "_streams")
 
     def __init__(
-        self, local: LocalAnswers, answers: FleetAnswers, streams: JsonStreams | None = None
+        self,
+        local: LocalAnswers,
+        answers: FleetAnswers,
+        streams: JsonStreams | None = None,
+        actions: OperatorRoutes | None = None,
     ) -> None:
+        self._actions = actions
         self._local = local
         self._answers = answers
         self._streams = streams or JsonStreams()
@@ -75,7 +83,8 @@ class Inspection:
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes to serve."""
-        return [web.get(each, self._handler(each), allow_head=False) for each in Endpoint]
+        routes = [web.get(each, self._handler(each), allow_head=False) for each in Endpoint]
+        return routes if self._actions is None else [*routes, *self._actions.routes()]
 
     def _handler(self, endpoint: Endpoint) -> _Handler:
         return partial(self._respond, endpoint)

@@ -198,6 +198,26 @@ class LocalAnswers:
         }
         return Picture(groups, counts, slots)
 
+    # ------------------------------------------------ what operators name
+
+    def share_partition(self, group: str, topic: str, partition: int) -> tuple[SharePartitionKey, str | None]:
+        """Return the live share-partition of these names, and the name of its topic, None when it is not known.
+
+        Raises NothingThere: nothing is known of it, or nothing of it is in memory.
+        """
+        wanted = {"group": group, "topic": topic, "partition": str(partition)}
+        self._known.require(wanted)
+        found = self._keys_of(wanted)
+        if not found:
+            raise NothingThere(
+                f"nothing of partition {partition} of {topic!r} is in flight for {group!r}: nobody fetches from it now"
+            )
+        return found[0], self._inspected.topic_name(found[0].topic_id)
+
+    def require_member(self, group: str, member: str) -> None:
+        """Return if there is such a member of such a group, or a share session of it. Raises NothingThere."""
+        self._known.require({"group": group, "member": member})
+
     # ------------------------------------------------ share groups
 
     async def _groups(self, question: Question) -> Told:

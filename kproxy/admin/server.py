@@ -9,8 +9,8 @@
 | `/api/v1/…` | what it holds: see `inspection.py` |
 | `/ui` | pages that show it: see `ui/web_view.py` |
 
-It reads only, but for what `changes` has, and binds the loopback interface unless told otherwise. Who may ask it, and
-how long that may take, is the matter of `entrance`.
+It reads only, but for what `changes` has and what operators ask for (`operators/`), and binds the loopback interface
+unless told otherwise. Who may ask it, and how long that may take, is the matter of `entrance`.
 """
 
 import asyncio
@@ -95,6 +95,7 @@ class AdminServer:
         "_guard",
         "_inspection",
         "_listener",
+        "_metrics",
         "_now_ms",
         "_readiness",
         "_runner",
@@ -117,6 +118,7 @@ class AdminServer:
         limits: ConnectionLimits | None = None,
     ) -> None:
         self._listener = listener
+        self._metrics = metrics
         self._readiness = readiness
         self._status = status
         self._inspection = inspection

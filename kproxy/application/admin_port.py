@@ -5,6 +5,7 @@ import socket
 from kproxy.admin.changes.log_level import LogLevelChange
 from kproxy.admin.entrance.access import AccessRules
 from kproxy.admin.inspection import Inspection
+from kproxy.admin.operators.routes import OperatorRoutes
 from kproxy.admin.scraping.group_series import GroupSeries
 from kproxy.admin.server import AdminServer
 from kproxy.admin.views import item
@@ -29,7 +30,13 @@ def admin_server(listener: HostPort, parts: AdminParts, views: ProcessViews) -> 
         metrics=parts.metrics,
         readiness=parts.vitals.readiness(),
         status=lambda: item(parts.vitals.status()),
-        inspection=Inspection(views.local, views.answers),
+        inspection=Inspection(
+            views.local,
+            views.answers,
+            actions=OperatorRoutes(
+                views.operators, is_guarded=listener.is_loopback or parts.token is not None
+            ),
+        ),
         access=rules,
         token=parts.token,
     )

@@ -7,6 +7,7 @@ from kproxy.admin.cluster.broker_views import KnownBrokerView
 from kproxy.admin.fleet.fleet_answers import FleetAnswers
 from kproxy.admin.fleet.own_part import OwnPart
 from kproxy.admin.local_answers import Inspected, LocalAnswers
+from kproxy.admin.operators.performance import Performance
 from kproxy.application.admin_parts import AdminParts
 from kproxy.application.vitals import VitalParts
 from kproxy.handlers.ports import TopicDescription
@@ -24,7 +25,15 @@ class ProcessViews:
         self.answers = FleetAnswers(
             self.local, parts.fleet, parts.peer_views, wall_clock=parts.wall_clock, metrics=parts.metrics
         )
-        self.own_part = OwnPart(self.answers)
+        self.operators = Performance(
+            self.local,
+            parts.share_groups.operators,
+            owners=parts.fleet,
+            peer_views=parts.peer_views,
+            wall_clock=parts.wall_clock,
+            metrics=parts.metrics,
+        )
+        self.own_part = OwnPart(self.answers, operators=self.operators)
 
 
 class ClusterBrokers:

@@ -7,6 +7,7 @@ import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.backing_cluster import BackingCluster
+from kproxy.cli.in_flight_actions import accept, archive, release
 from kproxy.cli.in_flight_finished import finished
 from kproxy.cli.in_flight_place import say_source
 from kproxy.cli.in_flight_record import show
@@ -42,7 +43,7 @@ _NOTHING = (
 
 @click.group("in-flight")
 def in_flight() -> None:
-    """Show the records in flight of a running kproxy."""
+    """Show the records in flight of a running kproxy, and settle some in an emergency."""
 
 
 @in_flight.command(
@@ -128,5 +129,5 @@ def _of_log(log: BackingCluster, query: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**answer, "items": found}
 
 
-for _command in (show, window, finished):
+for _command in (show, window, finished, release, accept, archive):
     in_flight.add_command(_command)

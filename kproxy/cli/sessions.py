@@ -7,6 +7,7 @@ from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import Column, Output, partitions_text, with_output
 from kproxy.cli.session_description import describe
+from kproxy.cli.session_end import end
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import answer_of, items_of
 
@@ -34,7 +35,7 @@ _MEMBERS = (
 
 @click.group()
 def sessions() -> None:
-    """Show the share sessions of a running kproxy."""
+    """Show the share sessions of a running kproxy, and end them in an emergency."""
 
 
 @sessions.command(
@@ -86,3 +87,4 @@ def list_(
 
 
 sessions.add_command(describe)
+sessions.add_command(end)

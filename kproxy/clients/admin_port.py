@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from urllib.error import HTTPError
 
 _TIMEOUT_S: Final = 5.0
+_ACTION_TIMEOUT_S: Final = 15.0
+"""An action is answered when it is durable, and maybe by way of another process."""
 
 TOKEN_FILE_VARIABLE: Final = "KPROXY_ADMIN_TOKEN_FILE"  # noqa: S105 - a name
 """The environment's variable that names the file of the token, for `kproxy run`, which wants it, and for who asks."""
@@ -60,6 +62,20 @@ def answer_of(
     return answer
 
 
+def acted(
+    admin_url: str, request: Mapping[str, Any], *, timeout_s: float = _ACTION_TIMEOUT_S
+) -> Mapping[str, Any]:
+    """Return what kproxy answers to a request to change something, or to tell what it would change.
+
+    Raises what `answer_of` raises, and NotAllowed: it takes none there.
+    """
+    url = f"{_checked(admin_url)}/api/v1/actions"
+    answer = _json_of(url, admin_url, timeout_s, json.dumps(request).encode())
+    if not isinstance(answer, dict):
+        raise ClientFailed(f"{url} did not answer as a kproxy does: no object")
+    return answer
+
+
 def items_of(answer: Mapping[str, Any]) -> Sequence[Item]:
     """Return the items of an answer. Raises ClientFailed when there are none to speak of."""
     items = answer.get("items")
@@ -92,14 +108,16 @@ def _checked(admin_url: str) -> str:
     return admin_url.rstrip("/")
 
 
-def _json_of(url: str, admin_url: str, timeout_s: float) -> object:
+def _json_of(url: str, admin_url: str, timeout_s: float, body: bytes | None = None) -> object:
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import ProxyHandler, Request, build_opener
 
     # The admin port is next door: a proxy named in the environment has no business between.
     opener = build_opener(ProxyHandler({}))
-    request, token = Request(url), _token()  # noqa: S310 - http or https: see _checked
+    request, token = Request(url, data=body), _token()  # noqa: S310 - http or https: see _checked
+    if body is not None:
+        request.add_header("Content-Type", "application/json")
     if token:
         # It is for this server, and for none that this one may redirect to.
         request.add_unredirected_header("Authorization", f"Bearer {token}")

@@ -38,6 +38,7 @@ from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.handlers.live.share_partitions import DirectoryPorts, SharePartitionDirectory
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.offset_store import ShareOffsetStore
+from kproxy.handlers.operator_actions import OperatorActions
 from kproxy.handlers.ports import (
     Alarm,
     Availability,
@@ -156,6 +157,7 @@ class ShareGroups:
         )
         self.parked, self.turns = self._services.parked, self._services.turns
         self._releases = Releases(self._services)
+        self.operators = OperatorActions(self._services, self._releases)
         self._closings = SharedStart()
         self._held = HeldHeartbeats(
             self.coordinator,

@@ -269,6 +269,17 @@ DECLARATIONS: Final = (
         _COUNTER,
         "Readers of /api/v1/events that were cut off, for they did not keep up.",
     ),
+    MetricDeclaration(
+        "operator_actions",
+        _COUNTER,
+        "What operators asked for on the admin port of this process, by what became of it.",
+        ("action", "result"),
+        tuple(
+            (action, result)
+            for action in ("release", "accept", "archive", "end-session")
+            for result in ("planned", "executed", "refused")
+        ),
+    ),
     # ------------------------------------------------ the process
     MetricDeclaration("connections_open", _GAUGE, "Connections open now.", ("side",)),
     MetricDeclaration(

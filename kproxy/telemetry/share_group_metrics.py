@@ -29,7 +29,7 @@ SHARE_GROUP_METRICS: Final = (
         _COUNTER,
         "Records that will not be delivered again.",
         ("reason",),
-        (("delivery_limit",), ("rejected",), ("gap",), ("log_start",)),
+        (("delivery_limit",), ("rejected",), ("gap",), ("log_start",), ("operator",)),
     ),
     MetricDeclaration(
         "share_group_records",

@@ -15,6 +15,8 @@ from kproxy.admin.fleet.fleet_answers import FleetAnswers
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import JsonStreams
 from kproxy.admin.local_answers import Inspected, LocalAnswers
+from kproxy.admin.operators.performance import Operators, Performance
+from kproxy.admin.operators.routes import OperatorRoutes
 from kproxy.admin.peer_views import Alone, PeerViews, SlotOwners
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
@@ -106,7 +108,7 @@ class Inspectable:
     def __init__(self, *, streams: JsonStreams | None = None) -> None:
         self.coordinator = GroupCoordinator()
         self.sessions = ShareSessionCache(ShareSessionLimits(max_share_sessions=1000))
-        self.live = InMemorySharePartitions()
+        self.live: Any = InMemorySharePartitions()
         self.state_log = InMemoryStateLogSlots()
         self.topic_names: Mapping[TopicId, str] = {ORDERS: "orders"}
         self.partition_counts: Mapping[TopicId, int] = {ORDERS: 2}
@@ -122,6 +124,9 @@ class Inspectable:
         self.counts: dict[GroupId, GroupCounts] = {}
         """What happened to the records of groups."""
         self.brokers: list[KnownBrokerView] = []
+        self.operators: Operators | None = None
+        """Does what operators ask for, where they may ask."""
+        self.is_guarded = True
 
     def inspected(self) -> Inspected:
         return Inspected(
@@ -147,7 +152,21 @@ class Inspectable:
 
     def inspection(self) -> Inspection:
         local = LocalAnswers(self.inspected())
-        return Inspection(local, self.answers(local), self.streams)
+        performance = self.performance(local)
+        actions = None if performance is None else OperatorRoutes(performance, is_guarded=self.is_guarded)
+        return Inspection(local, self.answers(local), self.streams, actions)
+
+    def performance(self, local: LocalAnswers | None = None) -> Performance | None:
+        if self.operators is None:
+            return None
+        return Performance(
+            local or LocalAnswers(self.inspected()),
+            self.operators,
+            owners=self.owners,
+            peer_views=self.peer_views,
+            wall_clock=ManualClock(NOON_MS),
+            metrics=self.metrics,
+        )
 
     def answers(self, local: LocalAnswers | None = None) -> FleetAnswers:
         return FleetAnswers(
@@ -232,10 +251,11 @@ class Inspectable:
         start_offset: int = 100,
     ) -> SharePartition:
         key = SharePartitionKey(GroupId(group_id), topic_id, partition)
-        self.live[key] = SharePartition(
+        made = SharePartition(
             key, start_offset=start_offset, state_batches=state_batches, limits=ShareLimits()
         )
-        return self.live[key]
+        self.live[key] = made
+        return made
 
     def write_state(self, partition: int, *, start_offset: int, group_id: str = "workers") -> None:
         """Let the state log have a share-partition of orders with nothing in flight."""

@@ -80,7 +80,8 @@ class InspectableFleet:
             raise PeerSilent(self.silent[peer.name])
         if peer.name in self.broken:
             return self.broken[peer.name]
-        return await OwnPart(self.processes[peer.name].answers()).tell(path)
+        process = self.processes[peer.name]
+        return await OwnPart(process.answers(), operators=process.performance()).tell(path)
 
     def answer(self, asked: str, path: str) -> Answer:
         """Return what the process `asked` answers to a path."""

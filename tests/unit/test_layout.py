@@ -52,6 +52,8 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/history/changes.py": "tests/spark/test_analyses.py",
     "kproxy/jobs/sources/early_log.py": "tests/spark/test_early_log.py",
     "kproxy/jobs/analyses/lag_history.py": "tests/spark/test_analyses.py",
+    "kproxy/cli/operator_requests.py": "tests/unit/cli/test_in_flight_actions.py",
+    "kproxy/cli/session_end.py": "tests/unit/cli/test_in_flight_actions.py",
     "kproxy/cli/log_reading.py": "tests/unit/cli/test_log.py, tests/unit/cli/test_log_questions.py",
     "kproxy/cli/log_replay.py": "tests/unit/cli/test_log_questions.py",
     "kproxy/clients/history/changes.py": "tests/unit/clients/history/test_audit.py, "

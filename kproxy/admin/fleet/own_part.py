@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 from kproxy.admin.fleet.fleet_answers import FleetAnswers
 from kproxy.admin.json_chunks import LongAnswers, TooLong, TooManyStreams, gathered
+from kproxy.admin.operators.performance import Performance
 from kproxy.admin.peer_views import MOST_ANSWER_BYTES, PARTS_AT_ONCE, PeerAnswer
 from kproxy.admin.queries import RefusedQuery
 from kproxy.admin.questions import question_of
@@ -12,15 +13,26 @@ from kproxy.admin.questions import question_of
 class OwnPart:
     """Tells it: whole, and so much at most as another process may hold of it."""
 
-    __slots__ = ("_answers", "_most_bytes", "_under_way")
+    __slots__ = ("_answers", "_most_bytes", "_operators", "_under_way")
 
-    def __init__(self, answers: FleetAnswers, *, most_bytes: int = MOST_ANSWER_BYTES) -> None:
+    def __init__(
+        self,
+        answers: FleetAnswers,
+        *,
+        most_bytes: int = MOST_ANSWER_BYTES,
+        operators: Performance | None = None,
+    ) -> None:
+        """Tell what `answers` has; let `operators` do what another process passes on."""
+        self._operators = operators
         self._answers = answers
         self._most_bytes = most_bytes
         self._under_way = LongAnswers(PARTS_AT_ONCE)
 
     async def tell(self, path: str) -> PeerAnswer:
         """Return what this process itself holds of what a path asks for. It asks nobody further. Raises nothing."""
+        done = None if self._operators is None else await self._operators.tell_peer(path)
+        if done is not None:
+            return done
         try:
             asked = question_of(path)
             with self._under_way.reserved():

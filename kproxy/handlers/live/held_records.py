@@ -33,11 +33,17 @@ class HeldRecords:
     unloaded. Sessions of the same members that are opened meanwhile keep what they acquire.
     """
 
-    __slots__ = ("_holders", "_services", "_under_way")
+    __slots__ = ("_holders", "_operator", "_services", "_under_way")
 
     def __init__(
-        self, services: ShareServices, sessions: Iterable[ShareSession], under_way: ReleasesUnderWay
+        self,
+        services: ShareServices,
+        sessions: Iterable[ShareSession],
+        under_way: ReleasesUnderWay,
+        operator: str = "",
     ) -> None:
+        """Begin to; `operator` is the reason of one who ended the sessions."""
+        self._operator = operator
         self._services = services
         self._under_way = under_way
         self._holders: Sequence[_Holder] = [
@@ -94,6 +100,7 @@ class HeldRecords:
         )
         if not delta.is_empty:
             self._services.counters.released(key.group_id, delta)
-            writes.add(key, delta, released_by(session.key.member_id, holder.client, delta))
+            actors = released_by(session.key.member_id, holder.client, delta, operator=self._operator)
+            writes.add(key, delta, actors)
             self._services.availability.signal(key)
         return work

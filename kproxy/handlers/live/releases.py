@@ -34,16 +34,16 @@ class Releases:
         """Whether something of sessions that are over is still to be taken back."""
         return self._under_way.count > 0
 
-    def close(self, session: ShareSession) -> "Released":
+    def close(self, session: ShareSession, *, operator: str = "") -> "Released":
         """Close `session` and take back what its member acquired in it of its partitions, and of those only.
 
         Nothing when it was evicted or replaced meanwhile: then the records were taken back, or are its
-        successor's.
+        successor's. `operator` is the reason of one who ends it.
         """
         if not is_open(self._services.sessions, session):
             return self._release(())
         self._services.sessions.close(session)
-        return self._release((session,))
+        return self._release((session,), operator)
 
     def evict_connection(self, connection_id: int) -> "Released":
         """Do the same for all sessions that are bound to a connection that went away."""
@@ -104,10 +104,10 @@ class Releases:
             self._services.availability.signal(key)
         return work
 
-    def _release(self, sessions: Iterable[ShareSession]) -> "Released":
+    def _release(self, sessions: Iterable[ShareSession], operator: str = "") -> "Released":
         writes = StateWrites(self._services.directory, self._services.state_log)
         return Released(
-            self._services.directory, writes, HeldRecords(self._services, sessions, self._under_way)
+            self._services.directory, writes, HeldRecords(self._services, sessions, self._under_way, operator)
         )
 
 

@@ -9,6 +9,7 @@ from kproxy.handlers.ports import Observer
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId
+from kproxy.share.operators.settlement import OperatorAction
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import cut_text
@@ -139,6 +140,11 @@ class ShareCounters:
             self._observer.count("share_lock_timeouts", expired)
             self._counts_of(group_id).ended_lock_count += expired
         self._archived(group_id, "delivery_limit", archived)
+
+    def operated(self, group_id: GroupId, delta: StateDelta, action: OperatorAction) -> None:
+        """Count records that an operator took out of delivery, or released for the last time."""
+        reason = "delivery_limit" if action is OperatorAction.RELEASE else "operator"
+        self._archived(group_id, reason, _count(delta, RecordState.ARCHIVED))
 
     def overtaken_by_log_start(self, group_id: GroupId, record_count: int) -> None:
         """Count records that the log lost before they were done with."""

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import MemberId
+from kproxy.share.operators.settlement import OperatorSettlement
 from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
 from kproxy.share.share_partition_view import SharePartitionView
 from kproxy.share.state_batches import StateBatch, StateDelta
@@ -53,16 +54,52 @@ def acknowledged_by(
     ) or (Actor(*who),)
 
 
-def released_by(member_id: MemberId, client: Client, delta: StateDelta) -> tuple[Actor, ...]:
-    """Return the actors of a session that ended: its member, records that reached the delivery limit apart."""
+def released_by(
+    member_id: MemberId, client: Client, delta: StateDelta, *, operator: str = ""
+) -> tuple[Actor, ...]:
+    """Return the actors of a session that ended: its member, records that reached the delivery limit apart.
+
+    `operator` is the reason of one who ended it.
+    """
     ranges: dict[bool, list[OffsetRange]] = {False: [], True: []}
     for batch in delta.batches:
         ranges[_is_at_limit(batch)].append((batch.first_offset, batch.last_offset))
-    actor = Actor(Cause.SESSION_CLOSE, member_id, client.client_id, client.client_host)
+    cause = Cause.OPERATOR if operator else Cause.SESSION_CLOSE
+    actor = Actor(cause, member_id, client.client_id, client.client_host, reason=operator)
     return tuple(
         replace(actor, is_at_delivery_limit=is_at_limit, offset_ranges=_joined(ended))
         for is_at_limit, ended in ranges.items()
         if ended
+    )
+
+
+def operated_by(
+    settlement: OperatorSettlement,
+    client_of: Callable[[MemberId], Client],
+    reason: str,
+    *,
+    is_release: bool,
+) -> tuple[Actor, ...]:
+    """Return the actors of an operator's action: from whom records were taken, those at the delivery limit apart.
+
+    Nobody, where nobody held them.
+    """
+    ranges: dict[tuple[MemberId | None, bool], list[OffsetRange]] = {}
+    for before, after in zip(settlement.before, settlement.after, strict=True):
+        holder = None if before.lock is None else before.lock.member_id
+        is_at_limit = is_release and after.state is RecordState.ARCHIVED
+        ranges.setdefault((holder, is_at_limit), []).append((before.first_offset, before.last_offset))
+    return tuple(
+        Actor(
+            Cause.OPERATOR,
+            member_id or "",
+            "" if member_id is None else client_of(member_id).client_id,
+            "" if member_id is None else client_of(member_id).client_host,
+            _joined(of_member),
+            is_at_delivery_limit=is_at_limit,
+            reason=reason,
+        )
+        for (member_id, is_at_limit), of_member in ranges.items()
     )
 
 

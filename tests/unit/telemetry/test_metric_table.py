@@ -48,6 +48,7 @@ PROMISED_COUNTERS = {
     "admin_requests_refused": ("reason",),
     "admin_event_readers_refused": (),
     "admin_event_readers_cut_off": (),
+    "operator_actions": ("action", "result"),
     "relayed_requests": ("api", "result"),
     "task_faults": ("task",),
     "metrics_dropped_series": ("metric",),

@@ -1,0 +1,248 @@
+"""`Performance`: operators' requests done by the process that serves the group, whichever one was asked."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+from kproxy.admin.local_answers import LocalAnswers
+from kproxy.admin.operators.requests import (
+    END_SESSION,
+    OperatorRequest,
+    asked_by_peer,
+    path_for_peer,
+    request_of,
+)
+from kproxy.admin.peer_views import PeerAnswer, PeerSilent, PeerViews, SlotOwners
+from kproxy.admin.queries import NothingThere, RefusedQuery
+from kproxy.admin.views import JsonObject, envelope, item
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    InvalidRequest,
+    KproxyError,
+    NotCoordinator,
+    SharePartitionNotLoaded,
+    ShareSessionNotFound,
+)
+from kproxy.handlers.operator_actions import SettledRun
+from kproxy.handlers.ports import Clock
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, topic_id_text
+from kproxy.share.operators.settlement import OperatorAction
+from kproxy.share.share_session import ShareSession
+from kproxy.telemetry import logs
+from kproxy.telemetry.metrics import Metrics
+
+PATIENCE_MS: Final = 12_000
+"""How long another process is waited for: it answers when what it did is durable."""
+
+_BUSY: Final = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator)
+
+log = logs.logger("admin.operators")
+
+
+class Operators(Protocol):
+    """Does it: `OperatorActions`."""
+
+    def plan(
+        self, key: SharePartitionKey, action: OperatorAction, spans: Sequence[tuple[int, int]]
+    ) -> Sequence[SettledRun]:
+        """Return what would change. Raises ApiError."""
+        ...
+
+    async def settle(
+        self, key: SharePartitionKey, action: OperatorAction, spans: Sequence[tuple[int, int]], *, reason: str
+    ) -> Sequence[SettledRun]:
+        """Change it; return what has changed, durably. Raises ApiError."""
+        ...
+
+    def sessions_of(
+        self, group_id: GroupId, member_id: MemberId, node_id: int | None = None
+    ) -> Sequence[ShareSession]:
+        """Return the share sessions of a member. Raises ApiError."""
+        ...
+
+    def held_count(self, session: ShareSession) -> int:
+        """Return how many records the member holds of the partitions of a session."""
+        ...
+
+    async def end(self, sessions: Sequence[ShareSession], *, reason: str) -> None:
+        """End sessions."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SettledView:
+    """A run of records before and after an action; both offsets inclusive."""
+
+    group_id: str
+    topic_id: str
+    topic_name: str | None
+    partition: int
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+    state_before: str
+    state_after: str
+    member_id: str | None
+    client_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedSessionView:
+    """A share session that is ended; `held_count` is how many records of its partitions its member holds."""
+
+    group_id: str
+    member_id: str
+    node_id: int
+    connection_id: int
+    partition_count: int
+    held_count: int
+
+
+class Performance:
+    """Performs requests, or passes them on to the owner of the group; it asks nobody further when a peer asks.
+
+    Args:
+        local: finds share-partitions by their names.
+        operators: does it.
+        owners: who serves which group.
+        peer_views: asks other processes.
+        wall_clock: for `asOf`.
+        metrics: counts actions and refusals.
+    """
+
+    def __init__(
+        self,
+        local: LocalAnswers,
+        operators: Operators,
+        *,
+        owners: SlotOwners,
+        peer_views: PeerViews,
+        wall_clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self._local = local
+        self._operators = operators
+        self._owners = owners
+        self._peer_views = peer_views
+        self._wall_clock = wall_clock
+        self._metrics = metrics
+
+    async def answer(self, body: bytes, host: str) -> PeerAnswer:
+        """Return status and JSON for a request of somebody at `host`. Raises nothing that a request can cause."""
+        action = "unknown"
+        try:
+            asked = request_of(body)
+            action = asked.action
+            owner = self._owners.peer_of_group(asked.group_id)
+            if owner is None:
+                answer = await self._own(asked, host)
+            else:
+                path = path_for_peer(body, host)
+                answer = await self._peer_views.ask(owner, path, patience_ms=PATIENCE_MS)
+            result = "executed" if asked.is_executed else "planned"
+        except RefusedQuery as refusal:
+            answer, result = self._refused(refusal.status, str(refusal)), "refused"
+        except PeerSilent as silent:
+            unknown = f"whether it was done is not known: {silent}; look again before you repeat it"
+            answer, result = self._refused(HTTPStatus.SERVICE_UNAVAILABLE, unknown), "refused"
+        is_done = answer.status == HTTPStatus.OK
+        self._metrics.count("operator_actions", 1, action, result if is_done else "refused")
+        return answer
+
+    async def tell_peer(self, path: str) -> PeerAnswer | None:
+        """Return what this process itself answers to what another one passes on; None for any other path."""
+        passed_on = asked_by_peer(path)
+        if passed_on is None:
+            return None
+        body, host = passed_on
+        try:
+            return await self._own(request_of(body), host)
+        except RefusedQuery as refusal:
+            return self._refused(refusal.status, str(refusal))
+
+    def refused(self, status: int, message: str) -> PeerAnswer:
+        """Return the answer to a request that is not even looked at, and count it."""
+        self._metrics.count("operator_actions", 1, "unknown", "refused")
+        return self._refused(status, message)
+
+    async def _own(self, asked: OperatorRequest, host: str) -> PeerAnswer:
+        try:
+            items = await (
+                self._sessions(asked, host) if asked.action == END_SESSION else self._records(asked, host)
+            )
+        except (NothingThere, ShareSessionNotFound) as missing:
+            doubt = self._local.unavailable()
+            if doubt:
+                return self._refused(HTTPStatus.SERVICE_UNAVAILABLE, f"nothing of that is known: {doubt}")
+            return self._refused(HTTPStatus.NOT_FOUND, str(missing))
+        except ApiError as refusal:
+            return self._refused(_status_of(refusal), str(refusal))
+        if asked.is_executed:
+            log.warning("operator_action", group=asked.group_id, did=asked.words(host), count=len(items))
+        facts = {"action": asked.action, "executed": asked.is_executed, "reason": asked.reason}
+        return self._told(HTTPStatus.OK, {**self._envelope("OperatorAction", items), **facts})
+
+    async def _records(self, asked: OperatorRequest, host: str) -> Sequence[JsonObject]:
+        key, name = self._local.share_partition(asked.group_id, asked.topic, asked.partition)
+        action = OperatorAction(asked.action)
+        if asked.is_executed:
+            runs = await self._operators.settle(key, action, asked.spans, reason=asked.words(host))
+        else:
+            runs = self._operators.plan(key, action, asked.spans)
+        return [item(_settled_view(key, name, run)) for run in runs]
+
+    async def _sessions(self, asked: OperatorRequest, host: str) -> Sequence[JsonObject]:
+        self._local.require_member(asked.group_id, asked.member_id)
+        group_id, member_id = GroupId(asked.group_id), MemberId(asked.member_id)
+        sessions = self._operators.sessions_of(group_id, member_id, asked.node_id)
+        views = [
+            EndedSessionView(
+                session.key.group_id,
+                session.key.member_id,
+                session.key.node_id,
+                session.connection_id,
+                len(session.partitions),
+                self._operators.held_count(session),
+            )
+            for session in sessions
+        ]
+        if asked.is_executed:
+            await self._operators.end(sessions, reason=asked.words(host))
+        return [item(view) for view in views]
+
+    def _refused(self, status: int, message: str) -> PeerAnswer:
+        return self._told(status, self._envelope("Error", [{"status": int(status), "message": message}]))
+
+    def _envelope(self, kind: str, items: Sequence[JsonObject]) -> JsonObject:
+        return envelope(kind, items, as_of_ms=self._wall_clock.now_ms())
+
+    def _told(self, status: int, answer: Mapping[str, Any]) -> PeerAnswer:
+        return PeerAnswer(int(status), (json.dumps(answer, indent=2) + "\n").encode())
+
+
+def _settled_view(key: SharePartitionKey, name: str | None, run: SettledRun) -> SettledView:
+    return SettledView(
+        key.group_id,
+        topic_id_text(key.topic_id),
+        name,
+        key.partition,
+        run.first_offset,
+        run.last_offset,
+        run.delivery_count,
+        run.state_before.name.capitalize(),
+        run.state_after.name.capitalize(),
+        run.member_id or None,
+        run.client_id or None,
+    )
+
+
+def _status_of(refusal: KproxyError) -> int:
+    if isinstance(refusal, _BUSY):
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    if isinstance(refusal, InvalidRequest):
+        return HTTPStatus.BAD_REQUEST
+    return HTTPStatus.NOT_FOUND if isinstance(refusal, SharePartitionNotLoaded) else HTTPStatus.CONFLICT

@@ -1,0 +1,147 @@
+"""What an operator does to share groups that are served here: records settled, share sessions ended.
+
+It goes through the same share-partitions as acknowledgements do, under the same rule: all of what is asked is checked,
+then all of it takes effect in one turn, and whoever asked hears of it when it is durable, or was taken back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from kproxy.errors import SharePartitionNotLoaded, ShareSessionNotFound
+from kproxy.handlers.live.releases import Releases
+from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.live.state_writes import StateWrites
+from kproxy.handlers.live.write_actors import operated_by
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
+from kproxy.share.offset_ranges import InFlightRange
+from kproxy.share.operators.settlement import OperatorAction, OperatorSettlement
+from kproxy.share.record_state import RecordState
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.share_session import ShareSession
+
+
+@dataclass(frozen=True, slots=True)
+class SettledRun:
+    """A run of records, offsets inclusive, before and after an action. Texts are empty where nobody holds it."""
+
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+    state_before: RecordState
+    state_after: RecordState
+    member_id: str
+    client_id: str
+
+
+class OperatorActions:
+    """Plans and does it. `plan` and `sessions_of` change nothing."""
+
+    __slots__ = ("_releases", "_services")
+
+    def __init__(self, services: ShareServices, releases: Releases) -> None:
+        self._services = services
+        self._releases = releases
+
+    def plan(
+        self, key: SharePartitionKey, action: OperatorAction, spans: Sequence[tuple[int, int]]
+    ) -> Sequence[SettledRun]:
+        """Return what would change.
+
+        Raises:
+            NotCoordinator, CoordinatorLoadInProgress: the group is not served here, or not yet.
+            SharePartitionNotLoaded: nothing of the share-partition is in memory, so that nobody holds anything.
+            InvalidRecordState, InvalidRequest: it cannot be done with one of the records; see `OperatorSettlement`.
+        """
+        return self._told(key, self._live(key).plan(action, spans))
+
+    async def settle(
+        self, key: SharePartitionKey, action: OperatorAction, spans: Sequence[tuple[int, int]], *, reason: str
+    ) -> Sequence[SettledRun]:
+        """Do it, and return what has changed, durably. `reason` goes to the state log.
+
+        Raises what `plan` raises, with nothing changed, and StateLogUnavailable when it was taken back or is in doubt.
+        """
+        share_partition = self._live(key)
+        settlement = share_partition.plan(action, spans)
+        told = self._told(key, settlement)
+        client_of = partial(self._services.clients.of, key.group_id)
+        actors = operated_by(settlement, client_of, reason, is_release=action is OperatorAction.RELEASE)
+        delta = share_partition.settle(settlement)
+        self._services.directory.note_deadline(key)
+        self._services.counters.operated(key.group_id, delta, action)
+        writes = StateWrites(self._services.directory, self._services.state_log)
+        writes.add(key, delta, actors)
+        self._services.availability.signal(key)
+        try:
+            refused = await writes.settle()
+        finally:
+            writes.abandon()
+        if refused:
+            raise refused[key]
+        return told
+
+    def sessions_of(
+        self, group_id: GroupId, member_id: MemberId, node_id: int | None = None
+    ) -> Sequence[ShareSession]:
+        """Return the open share sessions of a member: that with one broker, or with all.
+
+        Raises:
+            NotCoordinator, CoordinatorLoadInProgress: the group is not served here, or not yet.
+            ShareSessionNotFound: there is none.
+        """
+        self._services.group_log.require_ready(group_id)
+        found = [
+            session
+            for session in self._services.sessions.sessions()
+            if (session.key.group_id, session.key.member_id) == (group_id, member_id)
+            and node_id in (None, session.key.node_id)
+        ]
+        if not found:
+            where = "" if node_id is None else f" with broker {node_id}"
+            raise ShareSessionNotFound(f"member {member_id!r} of {group_id!r} has no share session{where}")
+        return sorted(found, key=lambda session: session.key)
+
+    def held_count(self, session: ShareSession) -> int:
+        """Return how many records its member holds of the partitions of a session, in whichever of its sessions."""
+        keys = (each.in_group(session.key.group_id) for each in session.partitions)
+        windows = (self._services.directory.find(key) for key in keys)
+        return sum(
+            run.last_offset - run.first_offset + 1
+            for window in windows
+            if window is not None
+            for run in window.view().ranges
+            if run.member_id == session.key.member_id
+        )
+
+    async def end(self, sessions: Sequence[ShareSession], *, reason: str) -> None:
+        """End sessions, and take back what is held in them. It is durable, or discarded, when this returns.
+
+        Their members open new ones with their next fetch, as after a connection that was lost.
+        """
+        released = [self._releases.close(session, operator=reason) for session in sessions]
+        for each in released:
+            await each.settle()
+
+    def _live(self, key: SharePartitionKey) -> SharePartition:
+        self._services.group_log.require_ready(key.group_id)
+        share_partition = self._services.directory.with_current_limits(key)
+        if share_partition is None:
+            raise SharePartitionNotLoaded(f"nothing of {key} is in flight: nobody fetches from it now")
+        return share_partition
+
+    def _told(self, key: SharePartitionKey, settlement: OperatorSettlement) -> Sequence[SettledRun]:
+        pairs = zip(settlement.before, settlement.after, strict=True)
+        return [self._run(key, before, after.state) for before, after in pairs]
+
+    def _run(self, key: SharePartitionKey, before: InFlightRange, state_after: RecordState) -> SettledRun:
+        member_id = None if before.lock is None else before.lock.member_id
+        return SettledRun(
+            before.first_offset,
+            before.last_offset,
+            before.delivery_count,
+            before.state,
+            state_after,
+            member_id or "",
+            "" if member_id is None else self._services.clients.of(key.group_id, member_id).client_id,
+        )

@@ -1,0 +1,180 @@
+"""Operators' requests, done to share groups at work."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kproxy.admin.peer_views import PeerAnswer
+from kproxy.errors import CoordinatorLoadInProgress, StateNotWritten
+from kproxy.statelog.actors import Cause
+from tests.in_memory.inspectable_fleet import InspectableFleet
+from tests.worlds.operated_groups import OperatedGroups
+from tests.worlds.share_group_world import acquired
+
+ARCHIVE = {"action": "archive", "group": "g", "topic": "orders", "partition": 0, "offsets": [[1, 2]]}
+END = {"action": "end-session", "group": "g", "member": "alice"}
+NOW = {"execute": True, "reason": "poison", "operator": "root"}
+
+
+async def ask(operated: OperatedGroups, fields: dict[str, Any]) -> tuple[int, Any]:
+    performance = operated.inspectable.performance()
+    assert performance is not None
+    return told(await performance.answer(json.dumps(fields).encode(), "/127.0.0.1"))
+
+
+def told(answer: PeerAnswer) -> tuple[int, Any]:
+    return answer.status, json.loads(answer.body)
+
+
+async def test_what_would_change_is_told_and_not_done() -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+
+    # When
+    status, answer = await ask(operated, ARCHIVE)
+
+    # Then
+    [run] = answer["items"]
+    assert (status, answer["executed"]) == (200, False)
+    assert (run["firstOffset"], run["lastOffset"]) == (1, 2)
+    assert (run["stateBefore"], run["stateAfter"]) == ("Acquired", "Archived")
+    assert (run["topicName"], run["memberId"], run["clientId"]) == ("orders", "alice", "client")
+    assert not any(
+        actor.cause is Cause.OPERATOR for actors in operated.world.state_log.actors for actor in actors
+    )
+
+
+async def test_what_is_executed_is_recorded_with_who_did_it_and_why() -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+
+    # When
+    status, answer = await ask(operated, {**ARCHIVE, **NOW})
+
+    # Then
+    assert (status, answer["executed"]) == (200, True)
+    [actor] = operated.world.state_log.actors[-1]
+    assert (actor.cause, actor.reason) == (Cause.OPERATOR, "archive by root@/127.0.0.1: poison")
+
+
+async def test_sessions_are_ended_and_their_records_given_to_others() -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+
+    # When
+    status, answer = await ask(operated, {**END, **NOW})
+
+    # Then
+    [session] = answer["items"]
+    assert (status, session["memberId"], session["nodeId"], session["heldCount"]) == (200, "alice", 1, 5)
+    assert acquired(await operated.bob.fetch(max_wait_ms=0)) == [(0, 4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        ({**ARCHIVE, "group": "x"}, 404, "there is no share group 'x'"),
+        ({**ARCHIVE, "topic": "oders"}, 404, "does not have a topic 'oders'; there is orders"),
+        ({**ARCHIVE, "partition": 1}, 404, "nothing of partition 1 of 'orders' is in flight for 'g'"),
+        ({**ARCHIVE, "offsets": [[4, 9]]}, 400, "offset 9 was never acquired, the last one is 4"),
+        ({**END, "member": "carol"}, 404, "there is no member 'carol'"),
+        ({**END, "node": 3}, 404, "has no share session with broker 3"),
+        ({**ARCHIVE, "action": "purge"}, 400, "expected release"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused_and_counted(
+    fields: dict[str, Any], status: int, message: str
+) -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+
+    # When
+    found, answer = await ask(operated, {**fields, **NOW})
+
+    # Then
+    assert found == status
+    assert message in answer["items"][0]["message"]
+    exposed = operated.inspectable.metrics.exposition("").body.decode()
+    assert 'result="refused"} 1.0' in exposed
+
+
+async def test_what_is_in_another_state_is_a_conflict() -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+    await ask(operated, {**ARCHIVE, **NOW})
+
+    # When
+    status, answer = await ask(operated, {**ARCHIVE, **NOW})
+
+    # Then
+    assert (status, answer["items"][0]["message"]) == (
+        409,
+        "offset 1 is Archived, which archive leaves as it is",
+    )
+
+
+async def test_a_write_that_failed_is_told_as_unavailable() -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+    operated.world.state_log.persist_failure = StateNotWritten("the log refused it")
+
+    # When
+    status, answer = await ask(operated, {**ARCHIVE, **NOW})
+
+    # Then
+    assert (status, answer["items"][0]["message"]) == (503, "the log refused it")
+
+
+async def test_the_process_that_serves_the_group_does_it() -> None:
+    # Given
+    fleet = InspectableFleet("kproxy-a", "kproxy-b")
+    operated = await OperatedGroups().begin()
+    owner = fleet.owners[fleet.slot_of("g")]
+    asked = next(name for name in fleet.owners if name != owner)
+    for name in fleet.owners:
+        process = fleet.processes[name]
+        process.operators = operated.inspectable.operators
+    serving = fleet.processes[owner]
+    serving.sessions, serving.live = operated.inspectable.sessions, operated.inspectable.live
+    performance = fleet.processes[asked].performance()
+    assert performance is not None
+
+    # When
+    status, answer = told(await performance.answer(json.dumps({**ARCHIVE, **NOW}).encode(), "/10.0.0.7"))
+
+    # Then
+    assert (status, answer["executed"]) == (200, True)
+    [actor] = operated.world.state_log.actors[-1]
+    assert actor.reason == "archive by root@/10.0.0.7: poison"
+
+
+async def test_a_process_that_does_not_answer_leaves_it_open_whether_it_was_done() -> None:
+    # Given
+    fleet = InspectableFleet("kproxy-a", "kproxy-b")
+    operated = await OperatedGroups().begin()
+    owner = fleet.owners[fleet.slot_of("g")]
+    asked = fleet.processes[next(name for name in fleet.owners if name != owner)]
+    asked.operators = operated.inspectable.operators
+    fleet.silent[owner] = f"{owner} shows nothing within 12000 ms"
+    performance = asked.performance()
+    assert performance is not None
+
+    # When
+    status, answer = told(await performance.answer(json.dumps({**ARCHIVE, **NOW}).encode(), "/10.0.0.7"))
+
+    # Then
+    assert status == 503
+    assert "whether it was done is not known" in answer["items"][0]["message"]
+
+
+async def test_a_group_that_is_not_served_yet_is_unavailable() -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+    operated.world.group_log.unreadiness = CoordinatorLoadInProgress("slot 3 is being loaded")
+
+    # When
+    status, _ = await ask(operated, ARCHIVE)
+
+    # Then
+    assert status == 503

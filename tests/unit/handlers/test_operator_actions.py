@@ -1,0 +1,160 @@
+"""What an operator does to share groups, with members at work."""
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import InvalidRecordState, SharePartitionNotLoaded, ShareSessionNotFound, StateNotWritten
+from kproxy.share.identifiers import GroupId, MemberId
+from kproxy.share.operators.settlement import OperatorAction
+from kproxy.share.record_state import RecordState
+from kproxy.statelog.actors import Actor, Cause
+from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acknowledge_errors, acquired
+
+GROUP, ALICE = GroupId("g"), MemberId("alice")
+WHY = "archive by root@/127.0.0.1: poison"
+
+
+async def alice_holds(world: ShareGroupWorld, record_count: int = 5) -> Member:
+    await world.initialize()
+    world.produce(record_count)
+    alice = world.member("alice")
+    await alice.open(max_records=record_count)
+    return alice
+
+
+async def test_what_is_archived_is_durable_with_whom_it_was_taken_from_and_why() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await alice_holds(world)
+
+    # When
+    changed = await world.groups.operators.settle(world.key(), OperatorAction.ARCHIVE, [(1, 2)], reason=WHY)
+
+    # Then
+    [run] = changed
+    assert (run.first_offset, run.last_offset, run.member_id, run.client_id) == (1, 2, "alice", "client")
+    assert (run.state_before, run.state_after) == (RecordState.ACQUIRED, RecordState.ARCHIVED)
+    assert world.state_log.actors[-1] == (
+        Actor(Cause.OPERATOR, "alice", "client", "/127.0.0.1", ((1, 2),), reason=WHY),
+    )
+    assert world.observer.counts[("share_archived", "operator")] == 2
+
+
+async def test_who_held_it_hears_what_is_heard_when_a_lock_ran_out() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await alice_holds(world)
+    await world.groups.operators.settle(world.key(), OperatorAction.ARCHIVE, [(1, 2)], reason=WHY)
+
+    # When
+    answer = await alice.acknowledge({(ORDERS, 0): [(1, 1, [1])]})
+
+    # Then
+    assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.INVALID_RECORD_STATE}
+
+
+async def test_what_is_released_is_given_to_another_member_at_the_next_attempt() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await alice_holds(world)
+    bob = world.member("bob")
+    await bob.open()
+
+    # When
+    await world.groups.operators.settle(world.key(), OperatorAction.RELEASE, [(0, 1)], reason=WHY)
+
+    # Then
+    assert acquired(await bob.fetch(max_wait_ms=0)) == [(0, 1, 2)]
+
+
+async def test_a_plan_changes_nothing() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await alice_holds(world)
+
+    # When
+    planned = world.groups.operators.plan(world.key(), OperatorAction.ACCEPT, [(0, 4)])
+
+    # Then
+    assert [run.state_after for run in planned] == [RecordState.ACKNOWLEDGED]
+    answer = await alice.acknowledge({(ORDERS, 0): [(0, 4, [2])]})
+    assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
+
+
+async def test_what_cannot_be_done_with_one_record_is_done_with_none() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await alice_holds(world)
+    await alice.acknowledge({(ORDERS, 0): [(3, 3, [2])]})
+
+    # When
+    with pytest.raises(InvalidRecordState, match="offset 3 is Available"):
+        await world.groups.operators.settle(world.key(), OperatorAction.ACCEPT, [(2, 3)], reason=WHY)
+
+    # Then
+    answer = await alice.acknowledge({(ORDERS, 0): [(0, 2, [1])]})
+    assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
+
+
+async def test_what_the_log_refused_is_held_again() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await alice_holds(world)
+    world.state_log.persist_failure = StateNotWritten("refused")
+
+    # When
+    with pytest.raises(StateNotWritten):
+        await world.groups.operators.settle(world.key(), OperatorAction.ARCHIVE, [(0, 0)], reason=WHY)
+
+    # Then
+    world.state_log.persist_failure = None
+    answer = await alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+    assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
+
+
+async def test_what_nobody_fetches_is_not_in_flight() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+
+    # When
+    with pytest.raises(SharePartitionNotLoaded, match="nobody fetches from it now"):
+        world.groups.operators.plan(world.key(), OperatorAction.ARCHIVE, [(0, 0)])
+
+    # Then
+    assert not world.state_log.actors
+
+
+async def test_a_session_that_is_ended_gives_back_what_was_held_in_it() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await alice_holds(world)
+    bob = world.member("bob")
+    await bob.open()
+    operators = world.groups.operators
+    sessions = operators.sessions_of(GROUP, ALICE)
+    held = [operators.held_count(session) for session in sessions]
+
+    # When
+    await operators.end(sessions, reason=WHY)
+
+    # Then
+    assert held == [5]
+    assert acquired(await bob.fetch(max_wait_ms=0)) == [(0, 4, 2)]
+    assert world.state_log.actors[-1] == (
+        Actor(Cause.OPERATOR, "alice", "client", "/127.0.0.1", ((0, 4),), reason=WHY),
+    )
+    assert (await alice.fetch()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+
+
+async def test_a_member_without_a_session_has_none_to_be_ended() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await alice_holds(world)
+
+    # When
+    with pytest.raises(ShareSessionNotFound) as raised:
+        world.groups.operators.sessions_of(GROUP, ALICE, node_id=7)
+
+    # Then
+    assert str(raised.value) == "member 'alice' of 'g' has no share session with broker 7"
