@@ -18,7 +18,11 @@ COMPLETION_VARIABLE = "_KPROXY_COMPLETE"
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the completion script of a shell."""
+    """Print the completion script of a shell.
+
+    It completes commands and options, and the names of groups, topics and members: those are asked of the running
+    kproxy, which has to answer at once.
+    """
     completion_class = get_completion_class(shell)
     assert completion_class is not None
     command = context.find_root().command

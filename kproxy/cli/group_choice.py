@@ -6,6 +6,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
+from kproxy.cli.known_names import group_names
+
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
@@ -21,7 +23,7 @@ def with_groups(command: Callable[Concatenate[Sequence[str] | None, P], R]) -> C
             raise click.UsageError("give one GROUP or more, or --all-groups")
         return command(given or None, *arguments, **options)
 
-    argument = click.argument("group_ids", metavar="[GROUP]...", nargs=-1)
+    argument = click.argument("group_ids", metavar="[GROUP]...", nargs=-1, shell_complete=group_names)
     all_groups = click.option("--all-groups", is_flag=True, help="Every share group.")
     return argument(_option("The same; may be repeated.")(all_groups(with_options)))
 
@@ -36,11 +38,15 @@ def with_group(command: Callable[Concatenate[str, P], R]) -> Callable[P, R]:
             raise click.UsageError("give one GROUP")
         return command(given[0], *arguments, **options)
 
-    return click.argument("group_ids", metavar="GROUP", nargs=-1)(_option("The same.")(with_options))
+    return click.argument("group_ids", metavar="GROUP", shell_complete=group_names, nargs=-1)(
+        _option("The same.")(with_options)
+    )
 
 
 def _option(text: str) -> Callable[[F], F]:
-    return click.option("-g", "--group", "more_ids", metavar="GROUP", multiple=True, help=text)
+    return click.option(
+        "-g", "--group", "more_ids", metavar="GROUP", shell_complete=group_names, multiple=True, help=text
+    )
 
 
 def _given(options: dict[str, object]) -> list[str]:

@@ -12,6 +12,7 @@ from kproxy.cli.cluster_groups import answer
 from kproxy.cli.execution import end, status_text, with_execution
 from kproxy.cli.group_choice import with_group, with_groups
 from kproxy.cli.group_source import Cluster, with_cluster
+from kproxy.cli.known_names import topic_names
 from kproxy.cli.output import Column, Output, with_table_form
 from kproxy.clients.failures import ClientFailed, NotThere
 
@@ -81,7 +82,14 @@ when it has offsets of some of the topics only.
 )
 @with_group
 @click.option(
-    "-t", "--topic", "topics", metavar="TOPIC", multiple=True, required=True, help="May be repeated."
+    "-t",
+    "--topic",
+    "topics",
+    metavar="TOPIC",
+    shell_complete=topic_names,
+    multiple=True,
+    required=True,
+    help="May be repeated.",
 )
 @with_execution
 @with_cluster

@@ -12,6 +12,7 @@ from kproxy.cli.in_flight_finished import finished
 from kproxy.cli.in_flight_place import say_source
 from kproxy.cli.in_flight_record import show
 from kproxy.cli.in_flight_window import window
+from kproxy.cli.known_names import group_names, member_names, topic_names
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import Column, Output, with_output
 from kproxy.cli.watch import with_watch
@@ -59,10 +60,18 @@ def in_flight() -> None:
 The exit code is 3 when there is no such group, topic or partition; one without records in flight is an empty table.
 """,
 )
-@click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
-@click.option("-t", "--topic", metavar="TOPIC", help="Of this topic only: its name, or its id.")
+@click.option("-g", "--group", metavar="GROUP", shell_complete=group_names, help="Of this group only.")
+@click.option(
+    "-t",
+    "--topic",
+    metavar="TOPIC",
+    shell_complete=topic_names,
+    help="Of this topic only: its name, or its id.",
+)
 @click.option("-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only.")
-@click.option("-m", "--member", metavar="MEMBER", help="Held by this member only.")
+@click.option(
+    "-m", "--member", metavar="MEMBER", shell_complete=member_names, help="Held by this member only."
+)
 @click.option("--state", type=click.Choice(STATES, case_sensitive=False), help="In this state only.")
 @click.option("--deliveries", type=click.IntRange(0, 2**15 - 1), help="Tried at least so often.")
 @click.option(

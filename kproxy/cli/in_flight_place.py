@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from kproxy.cli.backing_cluster import BackingCluster
+from kproxy.cli.known_names import group_names, topic_names
 from kproxy.cli.log_source import NOT_DURABLE
 from kproxy.clients.admin_port import Item, answer_of, items_of
 
@@ -14,9 +15,16 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def one_share_partition(command: F) -> F:
     """Give `command` the options that name one share-partition; it is called with group, topic and partition."""
-    group = click.option("-g", "--group", required=True, metavar="GROUP", help="The share group.")
+    group = click.option(
+        "-g", "--group", required=True, metavar="GROUP", shell_complete=group_names, help="The share group."
+    )
     topic = click.option(
-        "-t", "--topic", required=True, metavar="TOPIC", help="The topic: its name, or its id."
+        "-t",
+        "--topic",
+        required=True,
+        metavar="TOPIC",
+        shell_complete=topic_names,
+        help="The topic: its name, or its id.",
     )
     partition = click.option(
         "-p",

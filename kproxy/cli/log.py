@@ -11,6 +11,7 @@ import click
 
 from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.known_names import group_names
 from kproxy.cli.log_questions import audit, stuck
 from kproxy.cli.log_reading import counted_by, opened
 from kproxy.cli.output import with_table_form
@@ -62,7 +63,11 @@ def _with_range(command: F) -> F:
             help="State of share-partitions, or share groups with their members.",
         ),
         click.option(
-            "-g", "--group", metavar="GROUP", help="Of this group only, with what cannot be decoded."
+            "-g",
+            "--group",
+            metavar="GROUP",
+            shell_complete=group_names,
+            help="Of this group only, with what cannot be decoded.",
         ),
         click.option("--log-partition", type=offset, help="This partition of the state log only."),
         click.option("--from-offset", type=offset, help="The first offset; inclusive."),

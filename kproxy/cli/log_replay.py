@@ -8,6 +8,7 @@ import click
 
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.known_names import group_names, topic_names
 from kproxy.cli.log_reading import all_of, opened
 from kproxy.wording import counted
 
@@ -40,8 +41,16 @@ class Replayed:
 
 def with_selection(command: F) -> F:
     """Give `command` the options that name a part of a log: group, topic and partition."""
-    group = click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
-    topic = click.option("-t", "--topic", metavar="TOPIC", help="Of this topic only: its name, or its id.")
+    group = click.option(
+        "-g", "--group", metavar="GROUP", shell_complete=group_names, help="Of this group only."
+    )
+    topic = click.option(
+        "-t",
+        "--topic",
+        metavar="TOPIC",
+        shell_complete=topic_names,
+        help="Of this topic only: its name, or its id.",
+    )
     partition = click.option(
         "-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of this partition only."
     )

@@ -5,6 +5,7 @@ from typing import Final
 import click
 
 from kproxy.cli.admin_port import with_admin_url
+from kproxy.cli.known_names import group_names, member_names
 from kproxy.cli.operator_requests import request, show, with_reason
 from kproxy.cli.output import Column, Output, with_output
 
@@ -30,8 +31,12 @@ opens a new session with its next fetch: to keep it away, end its process. The s
 back and why, of a session that held some. The exit code is 3 when there is no such group, member or session.
 """
 )
-@click.option("-g", "--group", required=True, metavar="GROUP", help="The share group.")
-@click.option("-m", "--member", required=True, metavar="MEMBER", help="The member.")
+@click.option(
+    "-g", "--group", required=True, metavar="GROUP", shell_complete=group_names, help="The share group."
+)
+@click.option(
+    "-m", "--member", required=True, metavar="MEMBER", shell_complete=member_names, help="The member."
+)
 @click.option("--node", type=click.IntRange(-1, 2**31 - 1), help="The session with this broker only.")
 @with_admin_url
 @with_reason

@@ -4,6 +4,7 @@ import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.backing_cluster import BackingCluster
+from kproxy.cli.known_names import group_names, member_names
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import Column, Output, partitions_text, with_output
 from kproxy.cli.session_description import describe
@@ -50,8 +51,8 @@ def sessions() -> None:
 The exit code is 3 when there is no such group or member; a group without share sessions is an empty table.
 """,
 )
-@click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
-@click.option("-m", "--member", metavar="MEMBER", help="Of this member only.")
+@click.option("-g", "--group", metavar="GROUP", shell_complete=group_names, help="Of this group only.")
+@click.option("-m", "--member", metavar="MEMBER", shell_complete=member_names, help="Of this member only.")
 @with_watch
 @with_log_source
 @with_admin_url

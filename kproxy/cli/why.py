@@ -9,6 +9,7 @@ import click
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.ages import age_text
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.known_names import group_names, topic_names
 from kproxy.cli.output import with_form
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item, answer_of, items_of
@@ -32,8 +33,16 @@ _TIMEOUT_S: Final = 10.0
 The exit code is 3 when there is no such group, topic or partition.
 """
 )
-@click.option("-g", "--group", required=True, metavar="GROUP", help="The share group.")
-@click.option("-t", "--topic", metavar="TOPIC", help="Of this topic only: its name, or its id.")
+@click.option(
+    "-g", "--group", required=True, metavar="GROUP", shell_complete=group_names, help="The share group."
+)
+@click.option(
+    "-t",
+    "--topic",
+    metavar="TOPIC",
+    shell_complete=topic_names,
+    help="Of this topic only: its name, or its id.",
+)
 @click.option("-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only.")
 @click.option("--all", "are_all", is_flag=True, help=f"Every share-partition; otherwise the {SHOWN} worst.")
 @with_watch
