@@ -52,7 +52,7 @@ def with_selection(command: F) -> F:
         help="Of this topic only: its name, or its id.",
     )
     partition = click.option(
-        "-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of this partition only."
+        "-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only."
     )
     return group(topic(partition(command)))
 

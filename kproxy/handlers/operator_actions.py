@@ -115,13 +115,12 @@ class OperatorActions:
         )
 
     async def end(self, sessions: Sequence[ShareSession], *, reason: str) -> None:
-        """End sessions, and take back what is held in them. It is durable, or discarded, when this returns.
+        """End sessions, one after the other, and take back what is held in them: durably, or it is discarded.
 
         Their members open new ones with their next fetch, as after a connection that was lost.
         """
-        released = [self._releases.close(session, operator=reason) for session in sessions]
-        for each in released:
-            await each.settle()
+        for session in sessions:
+            await self._releases.close(session, operator=reason).settle()
 
     def _live(self, key: SharePartitionKey) -> SharePartition:
         self._services.group_log.require_ready(key.group_id)

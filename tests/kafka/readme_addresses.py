@@ -47,10 +47,8 @@ class ReadmeAddresses:
     def arguments_of(self, command: str) -> list[str]:
         """What the program of a command gets as its arguments."""
         _, *arguments = shlex.split(self.put_into(command), comments=True)
-        goes_over_the_wire = arguments[:1] == ["groups"] and "-b" in arguments
-        if not goes_over_the_wire and any(
-            arguments[: len(words)] == words for words in ASKING_THE_ADMIN_PORT
-        ):
+        asks_brokers = arguments[:1] in (["groups"], ["in-flight"], ["sessions"]) and "-b" in arguments
+        if not asks_brokers and any(arguments[: len(words)] == words for words in ASKING_THE_ADMIN_PORT):
             arguments += ["--admin-url", f"http://{self.admin}"]
         return arguments
 
