@@ -107,8 +107,8 @@ release: Final = _action(
 )
 accept: Final = _action(
     "accept",
-    "Take records that are held for processed.",
-    "They are done with, as if their member had accepted them.",
+    "Count records that members hold as processed.",
+    "They are done with, as if those had accepted them.",
 )
 archive: Final = _action(
     "archive",

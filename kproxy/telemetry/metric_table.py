@@ -274,10 +274,13 @@ DECLARATIONS: Final = (
         _COUNTER,
         "What operators asked for on the admin port of this process, by what became of it.",
         ("action", "result"),
-        tuple(
-            (action, result)
-            for action in ("release", "accept", "archive", "end-session")
-            for result in ("planned", "executed", "refused")
+        (
+            ("unknown", "refused"),
+            *(
+                (action, result)
+                for action in ("release", "accept", "archive", "end-session")
+                for result in ("planned", "executed", "refused")
+            ),
         ),
     ),
     # ------------------------------------------------ the process

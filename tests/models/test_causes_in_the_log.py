@@ -20,6 +20,7 @@ from kproxy.handlers.live.write_actors import (
     acknowledged_by,
     holders_due,
     log_start_moved,
+    operated_by,
     released_by,
     timed_out,
 )
@@ -27,6 +28,7 @@ from kproxy.jobs.history.silver import silver_batches
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.identifiers import MemberId, SharePartitionKey, StateEpoch, topic_id_text
 from kproxy.share.limits import ShareLimits
+from kproxy.share.operators.settlement import OperatorAction
 from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.share_partition_view import InFlightRangeView
@@ -36,7 +38,8 @@ from tests.models.test_what_verify_finds import BATCHES, BATCHES_WITH_HOLES, KEY
 from tests.worlds.share_builders import SaidBatch
 
 LIMITS: Final = ShareLimits(delivery_count_limit=2)
-EVENTS: Final = ("acknowledge", "lock-timeout", "session-close")
+EVENTS: Final = ("acknowledge", "lock-timeout", "session-close", "operator")
+WHY: Final = "archive by root@/127.0.0.1: poison"
 
 Event: TypeAlias = tuple[tuple[str, str, int], int, str, str | None, str | None, str | None]
 """Share-partition, offset, what happened, what it ended by, the member and its client."""
@@ -101,6 +104,33 @@ class ToldWorld(World):
         delta = share_partition.release(step.member)
         self.persist(step.key, delta, released_by(step.member, client_of(step.member), delta))
 
+    def operate(self, step: Step) -> None:
+        """An operator does something to records that somebody holds."""
+        if (share_partition := self.loaded(step.key)) is None:
+            return
+        action = list(OperatorAction)[step.number % 3]
+        for run in [run for run in share_partition.view().ranges if run.member_id is not None][:1]:
+            last = min(run.last_offset, run.first_offset + step.length)
+            is_release = action is OperatorAction.RELEASE
+            settlement = share_partition.plan(action, [(run.first_offset, last)])
+            for offset in range(run.first_offset, last + 1):
+                end = end_of_return(run) if is_release else None
+                self.note(step.key, offset, "operator", end, run.member_id)
+            actors = operated_by(settlement, client_of, WHY, is_release=is_release)
+            self.persist(step.key, share_partition.settle(settlement), actors)
+
+    def end_session(self, step: Step) -> None:
+        """An operator ends a share session."""
+        if (share_partition := self.loaded(step.key)) is None:
+            return
+        for run in share_partition.view().ranges:
+            if run.member_id == step.member:
+                for offset in offsets_of(run):
+                    self.note(step.key, offset, "operator", end_of_return(run), run.member_id)
+        delta = share_partition.release(step.member)
+        actors = released_by(step.member, client_of(step.member), delta, operator=WHY)
+        self.persist(step.key, delta, actors)
+
     def expire(self, step: Step) -> None:
         if (share_partition := self.loaded(step.key)) is None:
             return
@@ -161,7 +191,7 @@ def events_of(row: dict[str, Any]) -> Iterator[Event]:
         )
 
 
-HAPPENINGS: Final = ("write", "unload", "snapshot", "lose beginning")
+HAPPENINGS: Final = ("write", "unload", "snapshot", "lose beginning", "operate", "end session")
 
 
 @settings(max_examples=80)

@@ -1,5 +1,6 @@
 """Share groups at work behind an admin port, for what operators do to them."""
 
+from kproxy.share.identifiers import MemberId
 from tests.in_memory.inspectable import Inspectable
 from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld
 
@@ -10,6 +11,7 @@ class OperatedGroups:
     def __init__(self) -> None:
         self.world = ShareGroupWorld()
         self.inspectable = operated(self.world)
+        self.alice_id = MemberId("alice")
         self.alice: Member = self.world.member("alice")
         self.bob: Member = self.world.member("bob")
 

@@ -16,6 +16,7 @@ from kproxy.admin.operators.requests import (
 )
 from kproxy.admin.peer_views import PeerAnswer, PeerSilent, PeerViews, SlotOwners
 from kproxy.admin.queries import NothingThere, RefusedQuery
+from kproxy.admin.questions import Endpoint, Question
 from kproxy.admin.views import JsonObject, envelope, item
 from kproxy.errors import (
     ApiError,
@@ -175,7 +176,7 @@ class Performance:
                 self._sessions(asked, host) if asked.action == END_SESSION else self._records(asked, host)
             )
         except (NothingThere, ShareSessionNotFound) as missing:
-            doubt = self._local.unavailable()
+            doubt = self._local.doubt(Question(Endpoint.SESSIONS, wanted={"group": asked.group_id}))
             if doubt:
                 return self._refused(HTTPStatus.SERVICE_UNAVAILABLE, f"nothing of that is known: {doubt}")
             return self._refused(HTTPStatus.NOT_FOUND, str(missing))

@@ -168,6 +168,21 @@ async def test_a_process_that_does_not_answer_leaves_it_open_whether_it_was_done
     assert "whether it was done is not known" in answer["items"][0]["message"]
 
 
+async def test_what_may_be_there_all_the_same_is_unavailable() -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+    operated.inspectable.unavailable = "slot 3 is being loaded"
+
+    # When
+    status, answer = await ask(operated, {**ARCHIVE, "group": "x"})
+
+    # Then
+    assert (status, answer["items"][0]["message"]) == (
+        503,
+        "nothing of that is known: slot 3 is being loaded",
+    )
+
+
 async def test_a_group_that_is_not_served_yet_is_unavailable() -> None:
     # Given
     operated = await OperatedGroups().begin()
