@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
+from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.known_names import member_names
 from kproxy.cli.log_reading import opened
 from kproxy.cli.log_replay import (
@@ -193,7 +194,13 @@ def audit(  # noqa: PLR0913 - one for each option
     asked = Audit(selected, offset, member, since_ms, until_ms)
     with opened(cluster, name) as reader:
         replayed = replay_log(reader, name, asked, instead)
-    _show("AuditEvents", asked.events(name), _AUDIT, Output(output, not no_headers), replayed)
+    events = asked.events(name)
+    missing = asked.missing_offset()
+    if missing and not events:
+        raise CommandFailed(missing, ExitCode.NOT_FOUND)
+    _show("AuditEvents", events, _AUDIT, Output(output, not no_headers), replayed)
+    if missing:
+        click.echo(f"Note: {missing}", err=True)
 
 
 def _show(

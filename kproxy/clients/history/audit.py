@@ -13,7 +13,7 @@ from kproxy.clients.history.changes import ended_by, event_of, is_applied, is_ch
 from kproxy.clients.history.selection import Selected, ShareRow, share_partition_of
 from kproxy.clients.history.silver_rows import SilverRow
 from kproxy.clients.nearest_names import nearest_names
-from kproxy.statelog.actors import Cause
+from kproxy.statelog.actors import Cause, OffsetRange
 
 PASSED: Final = "start-offset-passed"
 """The event of the first log record whose start offset lies above the record: it is not delivered any more."""
@@ -43,6 +43,8 @@ class Audit:
     _passings: dict[tuple[ShareRow, int], SilverRow] = field(default_factory=dict)
     _lifecycle: dict[tuple[ShareRow, int], SilverRow] = field(default_factory=dict)
     _members: set[str] = field(default_factory=set)
+    _told_of: OffsetRange | None = None
+    """The lowest and the highest offset that anything happened to, of the selected part."""
 
     def take(self, row: SilverRow) -> None:
         """Look at the next row."""
@@ -55,6 +57,8 @@ class Audit:
         )
         if not is_in_time or self.member not in (None, *who):
             return
+        if is_change(row):
+            self._note_offsets(row)
         if is_change(row) and (
             self.offset is None or row["first_offset"] <= self.offset <= row["last_offset"]
         ):
@@ -78,6 +82,19 @@ class Audit:
             for row in self._lifecycle.values()
         ]
         return sorted(shown, key=_order)
+
+    def missing_offset(self) -> str:
+        """Return what to say if nothing happened to the record that is asked about; empty if something did."""
+        if self.offset is None or self._found:
+            return ""
+        nearest = (
+            "" if self._told_of is None else f"; it tells of offsets {self._told_of[0]} to {self._told_of[1]}"
+        )
+        return f"nothing happened to offset {self.offset} that the log tells of{nearest}"
+
+    def _note_offsets(self, row: SilverRow) -> None:
+        low, high = self._told_of or (row["first_offset"], row["last_offset"])
+        self._told_of = min(low, row["first_offset"]), max(high, row["last_offset"])
 
     def _take_lifecycle(self, row: SilverRow, offset: int) -> None:
         share_partition = share_partition_of(row)

@@ -87,6 +87,27 @@ def test_a_name_that_the_log_does_not_have_is_exit_code_3(
     assert (result.exit_code, result.stderr) == (3, f"Error: {complaint}\n")
 
 
+def test_an_offset_of_which_the_log_tells_little_is_told_with_those_of_which_it_tells(steps: None) -> None:
+    # When
+    result = run("audit", "-t", "jobs", "-p", "0", "--offset", "99", "-g", "orders-0")
+
+    # Then
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1].split()[6] == "initialize"
+    assert result.stderr == (
+        "Note: nothing happened to offset 99 that the log tells of; it tells of offsets 0 to 3\n"
+    )
+
+
+def test_an_offset_of_which_the_log_tells_nothing_is_exit_code_3(steps: None) -> None:
+    # When
+    result = run("audit", "-t", "jobs", "--member", "bob", "--offset", "99", "-g", "orders-0")
+
+    # Then
+    assert result.exit_code == 3
+    assert "it tells of offsets 1 to 3" in result.stderr
+
+
 def test_a_long_log_is_left_to_spark(steps: None, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
     monkeypatch.setattr(log_reading.all_of, "__kwdefaults__", {"most": 3})
