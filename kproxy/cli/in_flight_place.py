@@ -48,7 +48,7 @@ def runs_of(
 
         answer = durable_in_flight(log, group=group, topic=topic, partition=partition)
     else:
-        query = {"group": group, "topic": topic, "partition": partition}
+        query: dict[str, str | int | None] = {"group": group, "topic": topic, "partition": partition}
         answer = answer_of(admin_url, "in-flight", query=query)
     return answer, items_of(answer)
 

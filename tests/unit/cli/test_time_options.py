@@ -3,7 +3,7 @@ import time
 import click
 import pytest
 
-from kproxy.cli.time_options import DURATION, MOMENT
+from kproxy.cli.time_options import DURATION, MOMENT, Duration, Moment
 
 
 def test_a_moment_may_be_told_by_how_long_ago_it_was() -> None:
@@ -26,7 +26,7 @@ def test_a_moment_may_be_a_time(text: object, epoch_ms: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "text"), [(MOMENT, "soon"), (DURATION, "5"), (DURATION, "0s")])
-def test_anything_else_is_wrong_usage(kind: click.ParamType, text: str) -> None:
+def test_anything_else_is_wrong_usage(kind: Moment | Duration, text: str) -> None:
     with pytest.raises(click.BadParameter, match="expected"):
         kind.convert(text, None, None)
 

@@ -8,7 +8,7 @@ from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.handlers.request_context import RequestContext
 from kproxy.net.observation import ShellObserver, api_name
 from kproxy.telemetry import logs
-from tests.worlds.backing import CountedThings
+from tests.worlds.state_logs import MeasuredThings
 
 CONTEXT = RequestContext(
     connection_id=1,
@@ -27,7 +27,7 @@ def written(stream: io.StringIO) -> dict[str, object]:
 
 
 def test_a_refusal_names_the_peer_the_api_and_the_reason() -> None:
-    stream, counted = io.StringIO(), CountedThings()
+    stream, counted = io.StringIO(), MeasuredThings()
     logs.configure("json", stream=stream)
 
     ShellObserver(counted).refused(CONTEXT, reason="invalid_record_state", detail="offset 7 is not held")
@@ -45,7 +45,7 @@ def test_a_refusal_names_the_peer_the_api_and_the_reason() -> None:
 
 
 def test_a_connection_that_is_refused_again_and_again_is_one_line_and_counted_each_time() -> None:
-    stream, counted = io.StringIO(), CountedThings()
+    stream, counted = io.StringIO(), MeasuredThings()
     logs.configure("json", stream=stream)
     context = replace(CONTEXT, refusals=RefusalStreaks())
 
@@ -58,7 +58,7 @@ def test_a_connection_that_is_refused_again_and_again_is_one_line_and_counted_ea
 
 
 def test_a_fault_of_kproxys_own_is_written_with_its_stack() -> None:
-    stream, counted = io.StringIO(), CountedThings()
+    stream, counted = io.StringIO(), MeasuredThings()
     logs.configure("json", stream=stream)
 
     ShellObserver(counted).fault(CONTEXT, ZeroDivisionError("division by zero"))
@@ -70,7 +70,7 @@ def test_a_fault_of_kproxys_own_is_written_with_its_stack() -> None:
 
 
 def test_who_would_touch_what_is_kproxys_own_is_counted_and_told_of() -> None:
-    stream, counted = io.StringIO(), CountedThings()
+    stream, counted = io.StringIO(), MeasuredThings()
     logs.configure("json", stream=stream)
 
     ShellObserver(counted).closed_group(13)

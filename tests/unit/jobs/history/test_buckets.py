@@ -2,7 +2,7 @@
 
 import pytest
 
-from kproxy.jobs.history.buckets import duration_ms_of
+from kproxy.notation import duration_ms_of
 
 
 @pytest.mark.parametrize(
