@@ -239,6 +239,26 @@ def test_a_record_is_told_of_to_whoever_points_at_it_or_goes_there_by_keys(
     assert re.match(r"offset 10\d, Acknowledged", page.locator("#tip strong").inner_text())
 
 
+def test_whatever_clients_and_groups_are_called_is_text_and_leads_where_it_should(
+    groups: StuckGroups, new_page: Callable[..., Any]
+) -> None:
+    # Given
+    group_id, client_id = "a/b?c#d%2f&<i>e</i>", "<img src=x onerror=alert(1)>"
+    groups.inspectable.join("<b>m</b>", group_id=group_id, client_id=client_id)
+    page = new_page()
+    page.goto(f"{groups.url}#/groups")
+
+    # When
+    page.get_by_role("link", name=group_id).click()
+    page.wait_for_selector("h1:has-text('a/b')")
+    page.wait_for_selector("tbody tr")
+
+    # Then
+    assert page.locator("h1").inner_text().startswith(group_id)
+    assert [row[:2] for row in cells_of(page)] == [[client_id, "<b>m</b>"]]
+    assert page.locator("main img, main b, main i").count() == 0
+
+
 def test_everything_is_reached_by_keys(groups: StuckGroups, new_page: Callable[..., Any]) -> None:
     # Given
     page = new_page()
@@ -322,6 +342,46 @@ def test_sessions_brokers_and_the_fleet_are_those_of_the_api(
     assert [row[2] for row in tables["fleet"]] == ["9", "7"]
     assert slots == len(answer(groups, "state-log")) == 16
     assert STATUS["state"] == "ready"
+
+
+def test_brokers_are_shown_with_all_that_is_told_of_them(
+    groups: StuckGroups, new_page: Callable[..., Any]
+) -> None:
+    # Given
+    broker = {"nodeId": 1, "rack": None, "upstream": "b1:9092", "tlsAdvertised": "", "advertised": "h:1"}
+    told = [
+        {
+            "process": f"kproxy {n}",
+            **broker,
+            "connected": n == 1,
+            "ownConnections": n,
+            "lastErrorAgeMs": 61_000,
+        }
+        for n in (1, 2)
+    ]
+    page = new_page()
+    page.route("**/api/v1/brokers", lambda route: route.fulfill(json={"items": told}))
+
+    # When
+    page.goto(f"{groups.url}#/brokers")
+    page.wait_for_selector("tbody tr")
+
+    # Then
+    assert page.locator("thead th").all_inner_texts() == [
+        *(
+            "Process",
+            "Node\u25bc",
+            "Upstream",
+            "Advertised",
+            "Connected",
+            "Own connections",
+            "Last error age",
+        )
+    ]
+    assert sorted(cells_of(page)) == [
+        ["kproxy 1", "1", "b1:9092", "h:1", "yes", "1", "1m01s"],
+        ["kproxy 2", "1", "b1:9092", "h:1", "no", "2", "1m01s"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ class OperatorRoutes:
         if not self._is_guarded:
             return self._performance.refused(
                 HTTPStatus.FORBIDDEN,
-                "nothing is changed through an admin port that others than this machine reach: set "
-                "kproxy.admin.listener to a loopback address",
+                "nothing is changed through an admin port that others than this machine reach without a token: set "
+                "kproxy.admin.listener to a loopback address, or kproxy.admin.token.file",
             )
         if request.content_type != _JSON or "Origin" in request.headers:
             return self._performance.refused(
@@ -49,5 +49,5 @@ class OperatorRoutes:
             return self._performance.refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has {MOST_BYTES} bytes at most"
             )
-        body = await request.content.read(MOST_BYTES + 1)
+        body = await request.read()
         return await self._performance.answer(body, f"/{request.remote or 'unknown'}")

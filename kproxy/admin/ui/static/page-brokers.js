@@ -6,7 +6,7 @@ import { Listing } from "./listing.js";
 import { showFacts } from "./page-groups.js";
 import { age, whole } from "./wording.js";
 
-const KNOWN = ["nodeId", "advertised", "upstream"];
+const KNOWN = ["process", "nodeId", "advertised", "upstream"];
 
 export class BrokersPage {
   constructor(root) {
@@ -45,18 +45,18 @@ export class BrokersPage {
 
   /** Brokers may tell more than their addresses: every plain field is a column. */
   #columnsFor(brokers) {
-    const names = brokers.length ? Object.keys(brokers[0]).filter((name) => KNOWN.includes(name) || isPlain(brokers[0][name])) : KNOWN;
+    const names = brokers.length ? Object.keys(brokers[0]).filter((name) => isTold(name, brokers)) : KNOWN;
     if (this.titles === names.join()) return;
     this.titles = names.join();
     this.listing = new Listing({
       caption: "Backing brokers",
       empty: "kproxy has met no broker yet.",
       label: "Filter brokers",
-      key: (broker) => String(broker.nodeId ?? JSON.stringify(broker)),
+      key: (broker) => `${broker.process ?? ""}/${broker.nodeId}`,
       order: title("nodeId"),
       columns: names.map((name) => {
         const isNumber = brokers.some((broker) => typeof broker[name] === "number") && name !== "nodeId";
-        return { title: title(name), isNumber, text: (broker) => shown(broker[name]), by: (broker) => (name === "nodeId" ? -broker[name] : broker[name]) };
+        return { title: title(name), isNumber, text: (broker) => shown(name, broker[name]), by: (broker) => order(name, broker[name]) };
       }),
     });
     this.place.replaceChildren(this.listing.root);
@@ -77,11 +77,19 @@ async function brokersOf(status) {
   }
 }
 
-function isPlain(value) {
-  return value === null || typeof value !== "object";
+/** Whether a field is a column: it is plain, and some broker has something there. */
+function isTold(name, brokers) {
+  const values = brokers.map((broker) => broker[name]);
+  return KNOWN.slice(1).includes(name) || values.some((value) => value !== null && value !== "" && typeof value !== "object");
 }
 
-function shown(value) {
+function order(name, value) {
+  if (name === "nodeId") return -value;
+  return typeof value === "boolean" ? Number(value) : value;
+}
+
+function shown(name, value) {
+  if (name.endsWith("Ms")) return age(value);
   if (value === null || value === undefined || value === "") return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
   return typeof value === "number" ? whole(value) : String(value);
@@ -90,7 +98,7 @@ function shown(value) {
 /** A field's name as a title: connectionsOpen is Connections open. */
 function title(name) {
   if (name === "nodeId") return "Node";
-  const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  const words = name.replace(/Ms$/, "").replace(/^tls/, "TLS").replace(/(?<=[a-zS])[A-Z](?=[a-z])/g, (letter) => ` ${letter.toLowerCase()}`);
   return words[0].toUpperCase() + words.slice(1);
 }
 

@@ -63,22 +63,22 @@ export class GroupPage {
     const [group] = answer.items;
     const ordered = [...group.sharePartitions].sort(byWait);
     const runs = await this.#runsOf(ordered);
-    const lags = ordered.map((each) => each.lag);
-    const lag = lags.includes(null) ? null : lags.reduce((total, each) => total + each, 0);
+    const lags = ordered.map((each) => each.lag).filter((each) => each !== null);
+    const lag = lags.length || !ordered.length ? lags.reduce((total, each) => total + each, 0) : null;
     this.looks.add(performance.now(), Date.now(), [{ ...group, lag }], false);
-    this.found = { group, ordered, runs, lag };
+    this.found = { group, ordered, runs, lag, lagExact: lags.length === ordered.length };
     this.draw();
     return answer;
   }
 
   draw() {
     if (this.found === null) return;
-    const { group, ordered, runs, lag } = this.found;
+    const { group, ordered, runs, lag, lagExact } = this.found;
     const { rates, history } = this.looks.of(this.groupId);
     setText(this.state, group.state);
     const oldest = ordered.find((each) => each.oldestAgeMs !== null);
     showFacts(this.facts, [
-      ["lag", whole(lag)],
+      ["lag", whole(lag, lagExact)],
       ["oldest unfinished", oldest ? age(oldest.oldestAgeMs, oldest.oldestAgeExact) : age(null)],
       ["in flight", whole(group.inFlightCount)],
       ["acknowledged/s", rate(rates.acknowledged)],
