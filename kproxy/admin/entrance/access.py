@@ -55,6 +55,10 @@ class Asked:
     local_address: str
     origin: str | None = None
     authorization: str | None = None
+    fetch_site: str | None = None
+    """Sec-Fetch-Site: where the page is from that asks, which browsers also say when they send no Origin."""
+    is_navigation: bool = False
+    """Whether somebody follows a link, as to a page of kproxy's."""
     is_http_1_0: bool = False
 
 
@@ -126,7 +130,7 @@ class AccessRules:
     def _refused_origin(self, asked: Asked) -> Refusal | None:
         origin = asked.origin
         if origin is None:
-            return None
+            return self._refused_site(asked)
         scheme, separator, place = origin.partition("://")
         if separator and scheme in {"http", "https"}:
             if any(place.lower() == host.lower() for host in asked.hosts):
@@ -139,6 +143,16 @@ class AccessRules:
             f"pages of {origin!r} may not ask this admin port; if its page is served there on purpose, add that host "
             "to kproxy.admin.allowed.hosts",
         )
+
+    @staticmethod
+    def _refused_site(asked: Asked) -> Refusal | None:
+        """Refuse what a page of another site embeds, such as an image: it reads nothing, but makes kproxy work."""
+        if asked.is_navigation or asked.fetch_site in {None, "same-origin", "none"}:
+            return None
+        message = (
+            "pages of other sites may not ask this admin port (Sec-Fetch-Site); a link to it may be followed"
+        )
+        return Refusal(Reason.ORIGIN, 403, message)
 
 
 def host_name(place: str) -> str:

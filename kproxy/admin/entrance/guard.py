@@ -116,5 +116,8 @@ def _asked(request: web.Request) -> Asked:
         local_address=local[0] if isinstance(local, tuple) else "",
         origin=request.headers.get("Origin"),
         authorization=request.headers.get("Authorization"),
+        fetch_site=request.headers.get("Sec-Fetch-Site"),
+        is_navigation=request.headers.get("Sec-Fetch-Mode") == "navigate"
+        and request.headers.get("Sec-Fetch-Dest") == "document",
         is_http_1_0=request.version <= HttpVersion10,
     )

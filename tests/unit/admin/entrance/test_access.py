@@ -142,6 +142,30 @@ def test_a_page_behind_a_proxy_that_configuration_tells_may_ask() -> None:
 
 
 @pytest.mark.parametrize(
+    ("site", "is_navigation", "is_refused"),
+    [
+        (None, False, False),
+        ("none", False, False),
+        ("same-origin", False, False),
+        ("same-site", False, True),
+        ("cross-site", False, True),
+        ("cross-site", True, False),
+    ],
+)
+def test_what_a_page_of_another_site_embeds_is_refused_and_a_link_from_there_is_followed(
+    site: str | None, *, is_navigation: bool, is_refused: bool
+) -> None:
+    # Given
+    asked = Asked("/ui", ("127.0.0.1",), "127.0.0.1", fetch_site=site, is_navigation=is_navigation)
+
+    # When
+    refusal = AccessRules(LOOPBACK).refusal(asked)
+
+    # Then
+    assert (refusal is not None and refusal.reason is Reason.ORIGIN) is is_refused
+
+
+@pytest.mark.parametrize(
     ("listener", "has_token", "resource", "is_needed"),
     [
         (LOOPBACK, False, "/api/v1/groups", False),

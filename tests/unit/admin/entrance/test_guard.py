@@ -104,6 +104,21 @@ async def test_a_page_of_somebody_else_is_refused_and_counted() -> None:
     assert port.refused("origin") == 1
 
 
+async def test_an_image_on_a_page_of_somebody_else_is_refused_and_a_link_is_followed() -> None:
+    # Given
+    port = Port(HostPort("127.0.0.1", 9644))
+    site = "Sec-Fetch-Site: cross-site"
+
+    # When
+    image = await port.ask("GET /api/v1/status", site, "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image")
+    frame = await port.ask("GET /api/v1/status", site, "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe")
+    link = await port.ask("GET /api/v1/status", site, "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document")
+
+    # Then
+    assert [image.status, frame.status, link.status] == [403, 403, 200]
+    assert port.refused("origin") == 2
+
+
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
 async def test_probes_and_scrapes_need_no_token(path: str, token: Path) -> None:
     assert (await Port(EVERYWHERE, token).ask(f"GET {path}")).status == 200
