@@ -97,6 +97,21 @@ def test_either_process_tells_the_same_of_all_groups(reference_cluster: KafkaClu
     assert {state["groupId"] for slot in slots[0] for state in slot.states} == set(group_ids)
 
 
+def test_either_process_tells_how_each_of_them_sees_the_brokers(fleet: Fleet) -> None:
+    # When
+    told_by_each = [told(kproxy, "brokers")["items"] for kproxy in fleet]
+
+    # Then
+    seen = [
+        [(each["nodeId"], each["process"], each["advertised"]) for each in items] for items in told_by_each
+    ]
+    names = {kproxy.status()["fleet"]["name"] for kproxy in fleet}
+    assert seen[0] == seen[1]
+    assert {process for _, process, _ in seen[0]} == names
+    assert len({advertised for _, _, advertised in seen[0]}) == len(seen[0])
+    assert all(each["connected"] for each in told_by_each[0])
+
+
 def acquire(member: RawShareMember, produce_one: Callable[[], object]) -> None:
     """Let the member have a record in flight; its group begins at the end of the log, as soon as it is loaded."""
     deadline = time.monotonic() + PATIENCE_SECONDS
