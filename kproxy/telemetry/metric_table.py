@@ -1,6 +1,6 @@
 """Every metric of kproxy: its name, kind, meaning and labels.
 
-Labels hold fixed words, API names and version numbers; of what peers sent the ids of share groups alone, cut.
+Labels hold fixed words, API names and version numbers; of what others named the ids of share groups, cut, and topics.
 """
 
 from typing import Final

@@ -47,8 +47,8 @@ SHARE_GROUP_METRICS: Final = (
     MetricDeclaration(
         "share_acquire_seconds",
         MetricKind.HISTOGRAM,
-        "From the beginning of a ShareFetch to its first turn to read: it waits for loads, for room in full windows "
-        "and for others that read, and not for records. In whole milliseconds.",
+        "From the beginning of a ShareFetch to its first turn to read, or its end: it waits for loads, for room in "
+        "full windows and for others that read, and not for records. In whole milliseconds.",
         ("group",),
         buckets=_TURN_BUCKETS,
     ),

@@ -85,9 +85,8 @@ class PartitionFetch:
         """What the quotas of brokers hold back."""
         self._signals = FetchSignals()
         self._looks = PartitionLooks({}, self._signals.own_key)
-        self._bytes_left_behind = 0
         self._elsewhere: list[TopicIdPartition] = []
-        self._isolation = IsolationLevel.READ_UNCOMMITTED
+        self._bytes_left_behind, self._isolation = 0, IsolationLevel.READ_UNCOMMITTED
         self._has_failed_read = self._has_left_out = self._must_look_again = False
 
     async def run(self) -> Mapping[TopicIdPartition, FetchedPartition]:
@@ -121,6 +120,7 @@ class PartitionFetch:
         finally:
             self._looks.interest.end()
             self._end_turns()
+            self._times.close()
             self._services.turns.leave(self._signals)
             availability.silence(self._signals, keys, terms.session_key)
 
@@ -186,8 +186,8 @@ class PartitionFetch:
 
     async def _read_round(self) -> None:
         self._isolation = self._services.isolation_of(self._terms.session_key.group_id)
-        self._bytes_left_behind = 0
         self._has_failed_read = self._has_left_out = self._must_look_again = False
+        self._bytes_left_behind = 0
         self.throttled.begin_round()
         try:
             offsets = self._times.taken(await self._begin_reads())

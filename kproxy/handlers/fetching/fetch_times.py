@@ -40,5 +40,10 @@ class FetchTimes:
             self._observe("share_read_turn_seconds", self._services.clock.now_ms() - self._taken_ms)
             self._taken_ms = None
 
+    def close(self) -> None:
+        """Note the end of the fetch: if it never had a turn, it waited for one all the time."""
+        if self._began_ms is not None:
+            self._observe("share_acquire_seconds", self._services.clock.now_ms() - self._began_ms)
+
     def _observe(self, histogram: str, duration_ms: int) -> None:
         self._services.observer.observe(histogram, duration_ms / 1000, self._group)

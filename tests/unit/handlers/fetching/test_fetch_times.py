@@ -2,6 +2,8 @@
 
 import asyncio
 
+from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.share.limits import ShareLimits
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.worlds.share_group_world import (
     ShareGroupWorld,
@@ -80,3 +82,22 @@ async def test_a_fetch_that_another_one_keeps_from_reading_waits_for_its_turn() 
     group = world.key().group_id
     assert world.observer.observations[ACQUIRE, group] == [0.0, 2.0]
     assert world.observer.observations[TURN, group] == [2.0, 0.0]
+
+
+async def test_a_fetch_that_never_had_a_turn_waited_for_it_to_its_end() -> None:
+    # Given
+    limits = ShareGroupLimits(share=ShareLimits(partition_max_record_locks=4))
+    world = ShareGroupWorld(limits=limits)
+    await world.initialize()
+    world.produce(8)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open()
+    await bob.open()
+    await alice.fetch()
+
+    # When
+    answer = await bob.fetch(max_wait_ms=700)
+
+    # Then
+    assert acquired(answer) == []
+    assert world.observer.observations[ACQUIRE, world.key().group_id] == [0.0, 0.7]
