@@ -1,7 +1,9 @@
 """Brokers that want to know who connects: kproxy's own connections say it, and its clients do."""
 
+import os
+import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -61,7 +63,7 @@ def own_settings(tmp_path: Path) -> Callable[[str], dict[str, str | int]]:
     return settings_for
 
 
-def filled_topic(kproxy: KproxyProcess, group: str, records: str = "abc") -> str:
+def filled_topic(kproxy: KproxyProcess, group: str, records: Iterable[str] = "abc") -> str:
     """Make a topic with records, which `group` reads from the beginning."""
     topic = administration.create_topic(kproxy.bootstrap_servers, unique_name("topic"), client_settings=PLAIN)
     administration.set_group_settings(
@@ -169,6 +171,36 @@ def test_share_groups_are_served_to_clients_that_authenticate_as_kproxy_does(
     assert values == ["a", "b", "c"]
     assert metrics.total("kproxy_unknown_principals_total") == 0
     assert metrics.total("kproxy_connection_errors_total") == 0
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"])
+def test_at_debug_level_which_sighup_turns_on_no_secret_and_no_record_stands_in_the_log(
+    guarded_cluster: KafkaCluster, own_settings: Callable[[str], dict[str, str | int]], mechanism: str
+) -> None:
+    # Given
+    group, settings, records = unique_name("group"), own_settings(mechanism), ("planted-one", "planted-two")
+    with KproxyProcess(guarded_cluster.bootstrap_servers, settings=settings) as kproxy:
+        kproxy.wait_until_ready()
+
+        # When
+        os.kill(kproxy.process_id, signal.SIGHUP)
+        kproxy.wait_until(lambda: bool(kproxy.log_events("log_level_changed", now="debug")))
+        topic = filled_topic(kproxy, group, records)
+        with ConfluentShareMember(
+            kproxy.bootstrap_servers, group=group, topics=[topic], settings=client_settings(mechanism)
+        ) as member:
+            member.wait_until_ready()
+            values = taken(member, len(records))
+            member.close()
+        kproxy.drain()
+
+        # Then
+        text = kproxy.errors()
+    assert tuple(values) == records
+    assert "client_connected" in text
+    token = str(settings.get("upstream.sasl.oauthbearer.token.endpoint.url", "")).removeprefix("file://")
+    secrets = [*PASSWORDS.values(), "planted", *(Path(token).read_text().split(".")[1:2] if token else ())]
+    assert [secret for secret in secrets if secret in text] == []
 
 
 def test_sessions_of_two_seconds_cost_neither_kproxy_nor_its_members_anything(
