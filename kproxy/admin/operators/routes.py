@@ -49,5 +49,4 @@ class OperatorRoutes:
             return self._performance.refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has {MOST_BYTES} bytes at most"
             )
-        body = await request.read()
-        return await self._performance.answer(body, f"/{request.remote or 'unknown'}")
+        return await self._performance.answer(await request.read(), f"/{request.remote or 'unknown'}")
