@@ -9,7 +9,7 @@ import click
 
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
-from kproxy.cli.log_reading import MOST_RECORDS, all_of, opened
+from kproxy.cli.log_reading import all_of, opened
 from kproxy.clients.nearest_names import nearest_names
 from kproxy.notation import iso_time
 from kproxy.share.limits import ShareLimits
@@ -35,6 +35,8 @@ class DurableGroups:
     images: "Mapping[GroupId, ShareGroupImage]" = field(default_factory=dict)
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     topic_names: Mapping[str, str] = field(default_factory=dict)
+    recovery_points: Mapping[int, int] = field(default_factory=dict)
+    """Where each partition of the state topic has to be read from, for all states to be known."""
     unusable_count: int = 0
 
     def limits(self, group_id: str, otherwise: int) -> ShareLimits:
@@ -53,7 +55,7 @@ def durable_groups(cluster: BackingCluster) -> DurableGroups:
     names: dict[str, str] = {}
     unusable_count = 0
     with opened(cluster, name) as reader:
-        for number, record in all_of(reader, name, most=MOST_RECORDS, instead=_MORE_THAN_HERE):
+        for number, record in all_of(reader, name, instead=_MORE_THAN_HERE):
             fold = folds.setdefault(number, GroupLogFold(on_corrupt="skip"))
             unusable_count += _is_unusable(fold.replay(record))
             names.update(names_of(record))
@@ -61,6 +63,7 @@ def durable_groups(cluster: BackingCluster) -> DurableGroups:
         {group_id: image for fold in folds.values() for group_id, image in fold.images().items()},
         {group_id: values for fold in folds.values() for group_id, values in fold.configs().items()},
         names,
+        {number: fold.recovery_point.offset for number, fold in folds.items() if fold.recovery_point},
         unusable_count,
     )
 
@@ -79,7 +82,7 @@ def durable_in_flight(
     from kproxy.share.share_partition import SharePartition
 
     groups = durable_groups(cluster)
-    states, unusable_count = _durable_states(cluster)
+    states, unusable_count = _durable_states(cluster, groups.recovery_points)
     selected = Selected(group, topic, partition, groups.topic_names)
     for group_id in groups.images:
         selected.know_group(group_id)
@@ -118,14 +121,16 @@ def durable_members(cluster: BackingCluster, *, group: str | None, member: str |
     return _answer("ShareGroupMembers", found, groups.unusable_count)
 
 
-def _durable_states(cluster: BackingCluster) -> "tuple[Mapping[SharePartitionKey, DurableShareState], int]":
+def _durable_states(
+    cluster: BackingCluster, recovery_points: Mapping[int, int]
+) -> "tuple[Mapping[SharePartitionKey, DurableShareState], int]":
     from kproxy.statelog.state_log_fold import StateLogFold
 
     name = cluster.settings.state_topic_name
     folds: dict[int, StateLogFold] = {}
     unusable_count = 0
     with opened(cluster, name) as reader:
-        for number, record in all_of(reader, name, instead=_MORE_THAN_HERE):
+        for number, record in all_of(reader, name, instead=_MORE_THAN_HERE, starts=recovery_points):
             fold = folds.setdefault(number, StateLogFold(on_corrupt="skip"))
             unusable_count += _is_unusable(fold.apply(record))
     return {key: state for fold in folds.values() for key, state in fold.states.items()}, unusable_count

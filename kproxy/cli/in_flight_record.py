@@ -70,9 +70,7 @@ def _absent(runs: Sequence[Item], offset: int) -> str:
         return f"offset {offset} is not in flight: nothing of this share-partition is"
     start, end = runs[0]["firstOffset"], runs[-1]["lastOffset"]
     where = (
-        "it is done with: kproxy replay audit has its history"
-        if offset < start
-        else "nobody has fetched it yet"
+        "it is done with: kproxy log audit has its history" if offset < start else "nobody has fetched it yet"
     )
     return f"offset {offset} is not in flight, {start} to {end} are: {where}"
 

@@ -8,14 +8,16 @@ from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.progress import progress
 from kproxy.clients.failures import TopicNotThere
+from kproxy.clients.log_ranges import LogRange
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
     from kproxy.clients.topic_reader import TopicReader
     from kproxy.wire.records import Record
 
-MOST_RECORDS: Final = 500_000
-"""Offsets of a topic that are read in this process: some ten seconds. Of more, Spark is asked."""
+MOST_RECORDS: Final = 250_000
+"""Offsets of a topic that are read in this process: half a minute of an ordinary core. Of more, Spark is asked."""
+_NO_STARTS: Final[Mapping[int, int]] = {}
 
 _CLIENT_OPTIONS: Final[Mapping[str, object]] = {
     "client_id": "kproxy-log",
@@ -49,14 +51,20 @@ def counted_by(advance: Callable[[int], None], records: Iterable["Record"]) -> I
 
 
 def all_of(
-    reader: "TopicReader", topic: str, *, most: int = MOST_RECORDS, instead: str
+    reader: "TopicReader",
+    topic: str,
+    *,
+    instead: str,
+    most: int = MOST_RECORDS,
+    starts: Mapping[int, int] = _NO_STARTS,
 ) -> Iterator[tuple[int, "Record"]]:
     """Yield all records of a topic with the number of their log partition, partition after partition.
 
+    Those of a log partition that `starts` has an offset of begin there, unless it has lost all from there on.
     Raises CommandFailed before anything is read when there may be more than `most`; `instead` is the command that
     answers the question all the same.
     """
-    ranges = reader.ranges()
+    ranges = [_from(part, starts.get(part.partition, part.first_offset)) for part in reader.ranges()]
     total = sum(part.length for part in ranges)
     if total > most:
         raise CommandFailed(
@@ -69,3 +77,7 @@ def all_of(
             for poll in reader.polls(part):
                 for record in counted_by(advance, poll):
                     yield part.partition, record
+
+
+def _from(part: LogRange, first_offset: int) -> LogRange:
+    return part.within(first_offset, part.end_offset) if first_offset < part.end_offset else part

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner, Result
 
+from kproxy.cli import log_reading
 from kproxy.cli.main import cli
 from kproxy.clients import topic_reader
 from kproxy.clients.failures import CannotConnect
@@ -21,8 +22,8 @@ from kproxy.share.identifiers import (
 from kproxy.share.share_group_image import MemberImage, ShareGroupImage, StatePartitions
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import parts_of
-from kproxy.statelog.group_records import GroupConfigs, encode_group_record
-from tests.in_memory.log_in_memory import LogInMemory
+from kproxy.statelog.group_records import GroupConfigs, RecoveryPoint, encode_group_record
+from tests.in_memory.log_in_memory import LogInMemory, names_of_jobs
 from tests.worlds.consumptions import TOPIC_ID, Step, consumption_of
 
 ORDERS_0 = GroupId("orders-0")
@@ -110,6 +111,39 @@ def test_the_window_is_drawn() -> None:
 
     # Then
     assert result.stdout.splitlines()[1] == "0  ░░───░░x"
+
+
+def test_a_long_log_is_read_from_where_recovery_would_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    many = [Step(0, "reject", "bob", 0, 1, 1000) for _ in range(20)]
+    made = consumption_of(0, [*many, *[Step(place, "snapshot", "bob", 0, 1, 1000) for place in range(3)]])
+    point = encode_group_record(RecoveryPoint(len(made.records) - 3), claim_epoch=None)
+    topics = LogInMemory(made.records, [names_of_jobs(), point])
+    monkeypatch.setattr(topic_reader, "connected", topics.opened)
+    monkeypatch.setattr(log_reading.all_of, "__kwdefaults__", {"most": 5, "starts": {}})
+
+    # When
+    result = run("in-flight", "list", "-g", "orders-0", "-o", "json")
+
+    # Then
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["items"] == []
+
+
+def test_a_log_that_lost_all_from_there_on_is_read_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    made = consumption_of(0, [Step(0, "release", "bob", 0, 1, 1000)])
+    point = encode_group_record(RecoveryPoint(99), claim_epoch=None)
+    topics = LogInMemory(made.records, [names_of_jobs(), point])
+    monkeypatch.setattr(topic_reader, "connected", topics.opened)
+
+    # When
+    result = run("in-flight", "list", "-g", "orders-0", "-o", "name")
+
+    # Then
+    assert (result.exit_code, result.stdout) == (0, "orders-0\n")
 
 
 def test_the_members_of_a_group_stand_for_its_sessions() -> None:

@@ -110,7 +110,7 @@ def test_an_offset_of_which_the_log_tells_nothing_is_exit_code_3(steps: None) ->
 
 def test_a_long_log_is_left_to_spark(steps: None, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
-    monkeypatch.setattr(log_reading.all_of, "__kwdefaults__", {"most": 3})
+    monkeypatch.setattr(log_reading.all_of, "__kwdefaults__", {"most": 3, "starts": {}})
 
     # When
     result = run("stuck")
