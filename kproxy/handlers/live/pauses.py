@@ -20,39 +20,53 @@ def work_on(run_count: int) -> int:
     return 1 + run_count // _RUNS_OF_ONE
 
 
+_Places = OrderedDict[asyncio.Future[None], None]
+
+
 class _Line(threading.local):
     """Who waits to go on with long work, first come first, and how many have gone on. Each event loop has its own."""
 
     def __init__(self) -> None:
         self.gone_on_count = 0
-        self._places: OrderedDict[asyncio.Future[None], None] = OrderedDict()
+        self._places: dict[asyncio.AbstractEventLoop, _Places] = {}
+        """Of loops with somebody who waits."""
 
     async def wait(self) -> None:
         """Return in a later turn of the loop than whoever went on before.
 
         Only the first of the line is resumed: a line of thousands costs a turn no more than a short one.
         """
-        place = asyncio.get_running_loop().create_future()
-        self._places[place] = None
+        loop = asyncio.get_running_loop()
+        places, place = self._places_of(loop), loop.create_future()
+        places[place] = None
         try:
-            if self._is_first(place):
+            if _is_first(place, places):
                 await asyncio.sleep(0)
             else:
                 await place
             self.gone_on_count += 1
         finally:
-            self._leave(place)
+            self._leave(place, places)
 
-    def _is_first(self, place: asyncio.Future[None]) -> bool:
-        return next(iter(self._places)) is place
+    def _places_of(self, loop: asyncio.AbstractEventLoop) -> _Places:
+        places = self._places.get(loop)
+        if places is None:
+            for closed in [each for each in self._places if each.is_closed()]:
+                del self._places[closed]  # who waited there never goes on
+            places = self._places[loop] = OrderedDict()
+        return places
 
-    def _leave(self, place: asyncio.Future[None]) -> None:
-        was_first = self._is_first(place)
-        del self._places[place]
-        if was_first and self._places:
-            following = next(iter(self._places))
-            if not following.done() and not following.get_loop().is_closed():
-                following.set_result(None)
+    def _leave(self, place: asyncio.Future[None], places: _Places) -> None:
+        was_first, loop = _is_first(place, places), place.get_loop()
+        del places[place]
+        if not places:
+            self._places.pop(loop, None)
+        elif was_first and not (following := next(iter(places))).done() and not loop.is_closed():
+            following.set_result(None)
+
+
+def _is_first(place: asyncio.Future[None], places: _Places) -> bool:
+    return next(iter(places)) is place
 
 
 _long_work = _Line()
