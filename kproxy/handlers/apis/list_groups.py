@@ -11,6 +11,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress
 from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import GroupLog
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.rewrites.share_group_answers import SHARE_TYPE, wants_share_groups
@@ -40,15 +41,19 @@ class ListGroupsHandler:
 
     async def serve(self, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
         """Answer the share groups that are wanted of this port, or why they are not known."""
-        if not wants_share_groups(request):
+        if not wants_share_groups(request) or not self._is_served(request):
             return ListGroupsResponse()
+        return ListGroupsResponse(groups=await self._listed(request, context))
+
+    def _is_served(self, request: ListGroupsRequest) -> bool:
+        """Tell whether all groups are there; False where they are not and whoever asks need not hear of it."""
         try:
             self._group_log.require_all_ready()
         except ApiError as unreadiness:
             if not request.types_filter and not isinstance(unreadiness, CoordinatorLoadInProgress):
-                return ListGroupsResponse()
+                return False
             raise
-        return ListGroupsResponse(groups=await self._listed(request, context))
+        return True
 
     async def _listed(self, request: ListGroupsRequest, context: RequestContext) -> list[ListedGroup]:
         wanted = {state.strip().lower() for state in request.states_filter}
@@ -60,7 +65,14 @@ class ListGroupsHandler:
         sees_all = permissions.allows(describe, ResourceType.CLUSTER, CLUSTER_NAME)
         if not sees_all:
             await self._authorization.learn(context, describe, ResourceType.GROUP, lambda: coordinated)
+        pace = Pace()
         for group_id in coordinated:
+            if pace.is_pause_due():
+                await let_others_go_on()
+                permissions = self._authorization.of(context)
+                sees_all = permissions.allows(describe, ResourceType.CLUSTER, CLUSTER_NAME)
+                if not self._is_served(request):
+                    return []
             group = self._coordinator.find(group_id)
             if not sees_all and not permissions.allows(describe, ResourceType.GROUP, group_id):
                 continue

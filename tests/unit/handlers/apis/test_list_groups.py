@@ -1,13 +1,23 @@
 """ListGroups: the share groups of the broker that was asked, by state and type."""
 
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator
-from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
+from kproxy.handlers.authorization import Authorizer, Permissions
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
+from kproxy.security.acls import ResourceType
+from kproxy.security.principal import Principal
+from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, AssignmentEpoch, GroupEpoch, GroupId
+from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
+from tests.in_memory.scripted_authorizer import ScriptedAuthorizer
 from tests.worlds.group_coordinators import coordinate_groups_at
 from tests.worlds.share_group_world import ShareGroupWorld
 
@@ -90,3 +100,102 @@ async def test_who_asks_for_other_groups_hears_nothing_of_share_groups() -> None
     world.group_log.unreadiness = CoordinatorLoadInProgress("loading")
 
     assert await listed(world, [], ["consumer"]) == ListGroupsResponse()
+
+
+GROUP_COUNT = 2 * MOST_AT_ONCE
+
+
+def world_of_very_many_groups(authorizer: Authorizer) -> ShareGroupWorld:
+    world = ShareGroupWorld(authorizer=authorizer)
+    images = (
+        ShareGroupImage(
+            GroupId(f"group-{number}"),
+            group_epoch=GroupEpoch(1),
+            assignment_epoch=AssignmentEpoch(1),
+            members={},
+            target={},
+            initializing={},
+            initialized={},
+            deleting={},
+        )
+        for number in range(GROUP_COUNT)
+    )
+    world.groups.restore_groups(images, {})
+    return world
+
+
+class Counting(ScriptedAuthorizer):
+    """Everybody may see every group, and each look at one is counted. `on_look` is told how many there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.look_count = 0
+        self.on_look: Callable[[int], None] = lambda _: None
+
+    def permissions_of(self, principal: Principal, client_host: str) -> Permissions:
+        super().permissions_of(principal, client_host)
+        return self
+
+    def allows(self, operation: int, resource_type: int, name: str) -> bool:
+        del operation, name
+        if resource_type != ResourceType.GROUP:
+            return False
+        self.look_count += 1
+        self.on_look(self.look_count)
+        return True
+
+
+async def test_others_have_a_turn_while_very_many_groups_are_listed() -> None:
+    # Given
+    authorizer = Counting()
+    world = world_of_very_many_groups(authorizer)
+    counts = [0]
+
+    # When
+    listing = asyncio.get_running_loop().create_task(listed(world, [], []))
+    while not listing.done():
+        await asyncio.sleep(0)
+        counts.append(authorizer.look_count)
+
+    # Then
+    assert max(after - before for before, after in pairwise(counts)) <= MOST_AT_ONCE
+    assert len((await listing).groups) == GROUP_COUNT
+
+
+@pytest.mark.parametrize("unreadiness", [CoordinatorLoadInProgress("loading"), NotCoordinator("moved")])
+async def test_groups_that_are_lost_in_the_middle_are_not_passed_over_in_silence(
+    unreadiness: ApiError,
+) -> None:
+    # Given
+    authorizer = Counting()
+    world = world_of_very_many_groups(authorizer)
+
+    def lose(look_count: int) -> None:
+        if look_count == 1:
+            world.group_log.unreadiness = unreadiness
+
+    authorizer.on_look = lose
+
+    # When
+    answer = await listed(world, [], ["share"])
+
+    # Then
+    assert answer == ListGroupsResponse(error_code=unreadiness.error_code)
+
+
+async def test_a_right_that_ends_in_the_middle_ends_the_list() -> None:
+    # Given
+    authorizer = Counting()
+    world = world_of_very_many_groups(authorizer)
+
+    def forget(look_count: int) -> None:
+        if look_count == 1:
+            authorizer.problem = "nobody knows"
+
+    authorizer.on_look = forget
+
+    # When
+    answer = await listed(world, [], [])
+
+    # Then
+    assert answer == ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
