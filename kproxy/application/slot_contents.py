@@ -2,15 +2,14 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slots import StateSlots
-from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_session import ShareSession
 
@@ -21,8 +20,8 @@ class _BySlot:
 
     generation: object
     """Another one when something is held that is not in here."""
-    keys: Mapping[int, Sequence[SharePartitionKey]]
-    """Share-partitions that are live, being loaded, remembered since they were live, or that a fetch waits for."""
+    fetched_ids: Mapping[int, Sequence[GroupId]]
+    """Groups of `SlotContents._keys`."""
     group_ids: Mapping[int, Sequence[str]]
     """Groups that are there, or have configured something."""
     sessions: Mapping[int, Sequence[ShareSession]]
@@ -32,7 +31,8 @@ class SlotContents:
     """Implements `SlotListener` over the share groups of the process.
 
     One connection that ends, or another process that takes over, makes all slots be lost in one turn of the event loop,
-    and nothing may serve from any of them a moment longer. So what is held is looked through once for all of them.
+    and nothing may serve from any of them a moment longer. So the groups and sessions that are held are looked through
+    once for all of them, and share-partitions of a slot's groups alone.
     """
 
     def __init__(self, directory: SlotDirectory, share_groups: Callable[[], ShareGroups]) -> None:
@@ -48,20 +48,30 @@ class SlotContents:
         Fetches that wait for one of their share-partitions are woken.
         """
         self._share_groups().restore_groups(images, configs)
-        self._share_groups().discard_share_partitions(self._held().keys.get(slot, ()))
+        self._share_groups().discard_share_partitions(self._keys(slot))
 
     def slot_lost(self, slot: int) -> None:
         """Forget the groups of the slot with what they have configured, and discard their share-partitions.
 
         What these held is delivered again.
         """
-        held = self._held()
-        self._share_groups().discard_share_partitions(held.keys.get(slot, ()))
-        self._share_groups().forget_groups(held.group_ids.get(slot, ()))
+        self._share_groups().discard_share_partitions(self._keys(slot))
+        self._share_groups().forget_groups(self._held().group_ids.get(slot, ()))
 
     def slot_left(self, slot: int) -> None:
         """End the share sessions of the groups of the slot: their members open them anew where it is served."""
         self._share_groups().end_sessions(self._held().sessions.get(slot, ()))
+
+    def _keys(self, slot: int) -> Iterable[SharePartitionKey]:
+        """Return what is live of the slot, being loaded, remembered since it was live, or what a fetch waits for."""
+        groups = self._share_groups()
+        held = [
+            key
+            for group_id in self._held().fetched_ids.get(slot, ())
+            for part in (groups.directory.known_keys_of, groups.availability.listened_keys_of)
+            for key in part(group_id)
+        ]
+        return dict.fromkeys(held)
 
     def _held(self) -> _BySlot:
         """Return all that is held, and maybe some that was: from the last look, if nothing was added since."""
@@ -79,13 +89,13 @@ class SlotContents:
 
 def _by_slot(generation: object, groups: ShareGroups, slots: StateSlots) -> _BySlot:
     slot_of = cache(lambda group_id: slots.slot_of_group(group_id).number)
-    keys: dict[int, list[SharePartitionKey]] = defaultdict(list)
-    for key in dict.fromkeys(chain(groups.directory.known_keys(), groups.availability.listened_keys())):
-        keys[slot_of(key.group_id)].append(key)
+    fetched_ids: dict[int, list[GroupId]] = defaultdict(list)
+    for fetched_id in groups.directory.known_group_ids().union(groups.availability.listened_group_ids()):
+        fetched_ids[slot_of(fetched_id)].append(fetched_id)
     group_ids: dict[int, list[str]] = defaultdict(list)
     for group_id in dict.fromkeys((*groups.coordinator.group_ids, *groups.configs.group_ids)):
         group_ids[slot_of(group_id)].append(group_id)
     sessions: dict[int, list[ShareSession]] = defaultdict(list)
     for session in groups.sessions.sessions():
         sessions[slot_of(session.key.group_id)].append(session)
-    return _BySlot(generation, keys, group_ids, sessions)
+    return _BySlot(generation, fetched_ids, group_ids, sessions)

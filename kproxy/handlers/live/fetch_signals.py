@@ -143,6 +143,14 @@ class HeardAvailability:
         """Return the keys of all share-partitions that some fetch listens to."""
         return chain.from_iterable(self._listeners.values())
 
+    def listened_group_ids(self) -> Collection[GroupId]:
+        """Return the groups of these, at no cost for how many there are."""
+        return self._listeners.keys()
+
+    def listened_keys_of(self, group_id: GroupId) -> Collection[SharePartitionKey]:
+        """Return those of a group."""
+        return tuple(self._listeners.get(group_id, ()))
+
     def listen(self, keys: Collection[SharePartitionKey], session_key: ShareSessionKey) -> FetchSignals:
         """Return what notes the signals of `keys` from now on, for a fetch of the session; they are of its group.
 

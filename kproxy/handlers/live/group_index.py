@@ -1,6 +1,6 @@
-"""`GroupIndex`: the live share-partitions of each group, found without a look at those of others."""
+"""`GroupIndex`: share-partitions by their group, found without a look at those of others."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 
@@ -23,6 +23,15 @@ class GroupIndex:
         del of_group[key]
         if not of_group:
             del self._keys[key.group_id]
+
+    @property
+    def group_ids(self) -> Collection[GroupId]:
+        """The groups with a key: a view that follows what happens."""
+        return self._keys.keys()
+
+    def count_of(self, group_id: GroupId) -> int:
+        """Return how many keys a group has."""
+        return len(self._keys.get(group_id, ()))
 
     def of(self, group_id: GroupId) -> Sequence[SharePartitionKey]:
         """Return the keys of a group: a copy, so that they may change meanwhile."""

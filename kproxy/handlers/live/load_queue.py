@@ -4,11 +4,11 @@ A session may be opened over thousands of them in some kilobytes, and left at on
 to answer. What waits here is a key; what is under way is a task.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from kproxy.errors import ShareStateStillLoading
+from kproxy.handlers.live.group_index import GroupIndex
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 
 MOST_LOADS: Final = 1_000
@@ -52,8 +52,17 @@ class LoadQueue:
     def __init__(self, begin: Callable[[SharePartitionKey], None]) -> None:
         self._begin = begin
         self._under_way_count = 0
-        self._under_way: Counter[GroupId] = Counter()
+        self._under_way = GroupIndex()
         self._waiting: dict[GroupId, dict[SharePartitionKey, None]] = {}
+
+    @property
+    def group_ids(self) -> set[GroupId]:
+        """The groups of what waits or is under way."""
+        return {*self._waiting, *self._under_way.group_ids}
+
+    def of(self, group_id: GroupId) -> Sequence[SharePartitionKey]:
+        """Return what waits or is under way of a group."""
+        return *self._waiting.get(group_id, ()), *self._under_way.of(group_id)
 
     def put(self, key: SharePartitionKey) -> None:
         """Begin to load `key` in its turn: at once if there is room. It was not put in before, or its load is over."""
@@ -65,9 +74,7 @@ class LoadQueue:
         """Note that the load of `key`, which was begun, is over."""
         group_id = key.group_id
         self._under_way_count -= 1
-        self._under_way[group_id] -= 1
-        if not self._under_way[group_id]:
-            del self._under_way[group_id]
+        self._under_way.remove(key)
         if group_id in self._waiting and self._has_own_place(group_id):
             self._begin_next_of(group_id)
         elif self._waiting and self._under_way_count < MOST_LOADS:
@@ -78,7 +85,7 @@ class LoadQueue:
         return [key for group_id in group_ids for key in self._waiting.pop(group_id, ())]
 
     def _has_own_place(self, group_id: GroupId) -> bool:
-        return self._under_way[group_id] < OWN_PLACES
+        return self._under_way.count_of(group_id) < OWN_PLACES
 
     def _begin_next_of(self, group_id: GroupId) -> None:
         keys = self._waiting.pop(group_id)
@@ -87,5 +94,5 @@ class LoadQueue:
         if keys:
             self._waiting[group_id] = keys  # behind the other groups
         self._under_way_count += 1
-        self._under_way[group_id] += 1
+        self._under_way.add(key)
         self._begin(key)

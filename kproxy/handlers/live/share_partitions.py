@@ -5,7 +5,7 @@ the live object and forgets it; the next fetch builds another from what is durab
 then available again, which merely ends locks early.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -156,6 +156,14 @@ class SharePartitionDirectory:
         """Return the keys of all share-partitions that are live, being loaded, or remembered since they were live."""
         return {**self._live, **self._loading, **self._unused_choices.keys}
 
+    def known_group_ids(self) -> set[GroupId]:
+        """Return the groups of `known_keys`, at no cost for how many keys they have."""
+        return {*self._index.group_ids, *self._loads.group_ids, *self._unused_choices.index.group_ids}
+
+    def known_keys_of(self, group_id: GroupId) -> Sequence[SharePartitionKey]:
+        """Return those of `known_keys` that are of a group; one may stand there twice."""
+        return *self._index.of(group_id), *self._loads.of(group_id), *self._unused_choices.index.of(group_id)
+
     def find(self, key: SharePartitionKey) -> SharePartition | None:
         """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
         live = self._live.get(key)
@@ -163,8 +171,7 @@ class SharePartitionDirectory:
 
     def with_current_limits(self, key: SharePartitionKey) -> SharePartition | None:
         """Do the same, and give it the limits that its group has now: for who acquires, acknowledges or releases."""
-        share_partition = self.find(key)
-        if share_partition is not None:
+        if (share_partition := self.find(key)) is not None:
             share_partition.limits = self._limits_of(key.group_id)
         return share_partition
 
@@ -182,8 +189,7 @@ class SharePartitionDirectory:
         - UnusableShareState: the durable state contradicts itself.
         - OffsetNotAvailable: the state has no start offset yet and the leader did not name one.
         """
-        load = self._loading.get(key)
-        if load is not None:
+        if (load := self._loading.get(key)) is not None:
             return load
         load = LoadUnderWay()
         try:

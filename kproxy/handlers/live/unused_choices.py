@@ -8,6 +8,7 @@ ever held a record from there: after a restart, in doubt, or when another proces
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kproxy.handlers.live.group_index import GroupIndex
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import UNKNOWN_COMPLETE_COUNT
 from kproxy.statelog.durable_state import DurableShareState
@@ -24,10 +25,12 @@ class StartChoice(NamedTuple):
 class UnusedChoices:
     """Those of share-partitions that are not live any more, as long as they are this process's."""
 
-    __slots__ = ("_choices",)
+    __slots__ = ("_choices", "index")
 
     def __init__(self) -> None:
         self._choices: dict[SharePartitionKey, StartChoice] = {}
+        self.index = GroupIndex()
+        """The same share-partitions, by their group."""
 
     @property
     def keys(self) -> Mapping[SharePartitionKey, object]:
@@ -37,14 +40,21 @@ class UnusedChoices:
     def note(self, key: SharePartitionKey, choice: StartChoice) -> None:
         """Remember `choice`, which nobody used."""
         self._choices[key] = choice
+        self.index.add(key)
 
     def forget(self, key: SharePartitionKey) -> None:
         """Let what is durable of `key` be in force."""
-        self._choices.pop(key, None)
+        self._forgotten(key)
 
     def take(self, key: SharePartitionKey, loaded: DurableShareState) -> bool:
         """Forget the choice of `key`; tell whether it is all that there is in `loaded`, and this load the next one."""
-        choice = self._choices.pop(key, None)
+        choice = self._forgotten(key)
         return choice == (loaded.state_epoch, loaded.leader_epoch - 1, loaded.start_offset) and not (
             loaded.state_batches or loaded.delivery_complete_count != UNKNOWN_COMPLETE_COUNT
         )
+
+    def _forgotten(self, key: SharePartitionKey) -> StartChoice | None:
+        choice = self._choices.pop(key, None)
+        if choice is not None:
+            self.index.remove(key)
+        return choice

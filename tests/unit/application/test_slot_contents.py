@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import pytest
@@ -10,6 +10,8 @@ import pytest
 from kproxy.application.slot_contents import SlotContents
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.groups.group_config_keys import RECORD_LOCK_DURATION_MS
+from kproxy.handlers.live.fetch_signals import HeardAvailability
+from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
@@ -238,3 +240,35 @@ async def test_what_is_in_memory_from_before_a_slot_was_loaded_is_discarded() ->
 
         # Then
         assert live_keys(world) == keys[0]
+
+
+async def test_a_slot_that_comes_or_goes_costs_no_look_at_the_share_partitions_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        world, keys = await live_world()
+        contents = contents_over(world, await idle_slots(backing))
+        looks: Counter[str] = Counter()
+
+        def known_keys(directory: SharePartitionDirectory) -> Mapping[SharePartitionKey, object]:
+            del directory
+            looks["known"] += 1
+            return {}
+
+        def listened_keys(availability: HeardAvailability) -> Iterable[SharePartitionKey]:
+            del availability
+            looks["listened"] += 1
+            return ()
+
+        monkeypatch.setattr(SharePartitionDirectory, "known_keys", known_keys)
+        monkeypatch.setattr(HeardAvailability, "listened_keys", listened_keys)
+
+        # When
+        contents.slot_loaded(0, (), {})
+        contents.slot_lost(0)
+
+        # Then
+        assert not looks
+        assert live_keys(world) == keys[1]

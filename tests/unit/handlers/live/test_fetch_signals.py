@@ -97,6 +97,9 @@ def test_news_of_a_group_reaches_its_fetches_and_costs_others_nothing() -> None:
     assert (of_group.is_news, of_other.is_news) == (True, False)
     assert port.signalled == [HERE, THERE]
     assert set(availability.listened_keys()) == {HERE, THERE, elsewhere}
+    assert set(availability.listened_group_ids()) == {"g", "h"}
+    assert availability.listened_keys_of(GroupId("g")) == (HERE, THERE)
+    assert availability.listened_keys_of(GroupId("unheard of")) == ()
 
 
 def test_a_look_at_everything_makes_old_whatever_was_signalled() -> None:

@@ -20,6 +20,8 @@ def test_a_group_is_given_its_own_in_order_while_they_change() -> None:
     # Then
     assert found == tuple(KEYS)
     assert index.of(KEYS[0].group_id) == (KEYS[0], KEYS[2])
+    assert index.count_of(KEYS[0].group_id) == 2
+    assert set(index.group_ids) == {KEYS[0].group_id, OF_OTHER.group_id}
 
 
 def test_nothing_is_left_of_a_group_whose_last_one_is_forgotten() -> None:
@@ -32,4 +34,4 @@ def test_nothing_is_left_of_a_group_whose_last_one_is_forgotten() -> None:
 
     # Then
     assert index.of(OF_OTHER.group_id) == ()
-    assert not index._keys
+    assert not index.group_ids

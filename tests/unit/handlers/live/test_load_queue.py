@@ -52,6 +52,25 @@ def test_so_many_loads_begin_at_once_and_the_next_one_when_one_has_ended() -> No
     assert begin.keys == [key(MOST_LOADS)]
 
 
+def test_what_waits_and_what_is_under_way_is_known_by_its_group_until_it_has_ended() -> None:
+    # Given
+    queue, _ = a_full_queue()
+    waiting = [key(partition, "other") for partition in range(OWN_PLACES + MORE)]
+
+    # When
+    for each in waiting:
+        queue.put(each)
+    before = set(queue.of(GroupId("other")))
+    for each in waiting:
+        queue.end(each)
+
+    # Then
+    assert before == set(waiting)
+    assert queue.of(GroupId("other")) == ()
+    assert queue.group_ids == {"g"}
+    assert len(queue.of(GroupId("g"))) == MOST_LOADS
+
+
 def test_loads_of_one_group_that_hang_keep_no_other_one_from_places_of_its_own() -> None:
     # Given
     queue, begin = a_full_queue()

@@ -57,3 +57,18 @@ def test_a_choice_that_was_forgotten_is_not_taken() -> None:
 )
 def test_what_is_not_as_it_was_left_stays(loaded: DurableShareState) -> None:
     assert not noted().take(KEY, loaded)
+
+
+def test_a_choice_is_found_by_its_group_until_it_is_forgotten_or_taken() -> None:
+    # Given
+    forgotten, taken = noted(), noted()
+    before = forgotten.index.of(KEY.group_id)
+
+    # When
+    for _ in range(2):
+        forgotten.forget(KEY)
+        taken.take(KEY, LOADED_AGAIN)
+
+    # Then
+    assert before == (KEY,)
+    assert forgotten.index.of(KEY.group_id) == taken.index.of(KEY.group_id) == ()
