@@ -163,7 +163,7 @@ class GroupMaxSizeReached(ApiError):
 
 
 class PolicyViolation(ApiError):
-    """`handlers.groups.principal_quotas`: a principal would have more share groups than it may."""
+    """More than the operator allows: of share groups by a principal, or of names in all subscriptions together."""
 
     error_code = ErrorCode.POLICY_VIOLATION
 

@@ -78,6 +78,8 @@ class ShareGroupLimits:
     configs: GroupConfigBounds = field(default_factory=GroupConfigBounds)
     sessions: ShareSessionLimits = field(default_factory=ShareSessionLimits)
     """Share sessions of the process, and their partitions."""
+    max_subscribed_names: int = 200_000
+    """Topics that the members of all groups may name, each once for each different subscription of a group."""
     fetch_max_bytes: int = DEFAULT_FETCH_MAX_BYTES
     """What one ShareFetch is answered with at most, apart from a batch that is larger (`fetch.max.bytes`)."""
     administration: AdministrationBounds = field(default_factory=AdministrationBounds)
@@ -123,7 +125,7 @@ class ShareGroups:
         on_internal_error: InternalErrorCallback,
     ) -> None:
         self.configs = GroupConfigs(limits.configs, on_altered=self._look_again)
-        self.coordinator = GroupCoordinator()
+        self.coordinator = GroupCoordinator(most_names=limits.max_subscribed_names)
         self.sessions = ShareSessionCache(limits.sessions)
         self.watched_topics = WatchedTopics(self.coordinator)
         self._ports = ports
@@ -233,9 +235,7 @@ class ShareGroups:
         return min((deadline_ms for deadline_ms in deadlines_ms if deadline_ms is not None), default=None)
 
     def restore_groups(
-        self,
-        images: Iterable[ShareGroupImage],
-        configs: Mapping[str, Mapping[str, str]],
+        self, images: Iterable[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
     ) -> None:
         """Put groups and configurations back that are durable: their slot was loaded. Sessions begin anew."""
         for group_id, values in configs.items():

@@ -73,6 +73,13 @@ class Settings(LimitSettings):
         "200000",
         "Partitions that all share sessions may have together. Beyond that SHARE_SESSION_LIMIT_REACHED is answered.",
     )
+    share_groups_max_subscribed_topics: int = key_row(
+        "kproxy.share.groups.max.subscribed.topics",
+        whole_number(1),
+        "200000",
+        "Topics that the members of all share groups may name together, each once for each different subscription of a "
+        "group. A heartbeat that names more is answered POLICY_VIOLATION.",
+    )
     share_admin_request_max_entries: int = key_row(
         "kproxy.share.admin.request.max.entries",
         whole_number(1),

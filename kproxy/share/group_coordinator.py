@@ -25,6 +25,7 @@ from typing import Final
 
 from kproxy.errors import CoordinatorLoadInProgress, CoordinatorNotAvailable, GroupIdNotFound, NonEmptyGroup
 from kproxy.share.assignor import ASSIGNOR_NAME
+from kproxy.share.group_topics import MOST_SUBSCRIBED_NAMES, SubscribedNames
 from kproxy.share.heartbeat import (
     LEAVE_EPOCH,
     MAX_SUBSCRIBED_TOPICS,
@@ -46,7 +47,7 @@ from kproxy.share.identifiers import (
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
-from kproxy.share.share_group_member import ShareGroupMember, ShareGroupMemberView
+from kproxy.share.share_group_member import ExpiredMember, ShareGroupMember, ShareGroupMemberView
 
 UNBOUNDED: Final = sys.maxsize
 """As many as there are."""
@@ -67,20 +68,22 @@ class ShareGroupView:
     members: tuple[ShareGroupMemberView, ...]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ExpiredMember:
-    """A member whose session ran out, and the group that it was removed from."""
-
-    group_id: GroupId
-    member_id: MemberId
-
-
 class GroupCoordinator:
     """All share groups. A group, once made, stays until it is deleted, members or not."""
 
-    __slots__ = ("_called", "_groups", "_round_checks", "_session_checks", "generation", "rebalance_count")
+    __slots__ = (
+        "_called",
+        "_groups",
+        "_round_checks",
+        "_session_checks",
+        "generation",
+        "names",
+        "rebalance_count",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_names: int = MOST_SUBSCRIBED_NAMES) -> None:
+        self.names = SubscribedNames(most_names)
+        """How many all groups have: a subscription that would be too many is refused."""
         self._groups: dict[GroupId, ShareGroup] = {}
         self._session_checks: list[tuple[int, ExpiredMember]] = []
         self._round_checks: list[tuple[int, GroupId]] = []
@@ -117,7 +120,9 @@ class GroupCoordinator:
         All sessions begin anew, but for those of members of the `replaced` group: these end when they would have, and
         whom one could not count on there, one cannot here.
         """
-        group = ShareGroup.restore(image, limits, now_ms=now_ms)
+        if (known_before := self._groups.get(image.group_id)) is not None:
+            known_before.topics.leave()
+        group = ShareGroup.restore(image, limits, now_ms=now_ms, names=self.names)
         self._groups[group.group_id] = group
         self.generation += 1
         for member in group.members.values():
@@ -132,7 +137,9 @@ class GroupCoordinator:
 
     def forget(self, group_id: GroupId) -> ShareGroup | None:
         """Forget a group, because it may differ from what is durable, and return it; None when there is none."""
-        return self._groups.pop(group_id, None)
+        if (group := self._groups.pop(group_id, None)) is not None:
+            group.topics.leave()
+        return group
 
     def topic_names(self, heartbeat: Heartbeat) -> frozenset[str]:
         """Return the topics that `admit` is to hear about, MAX_SUBSCRIBED_TOPICS at most.
@@ -167,6 +174,7 @@ class GroupCoordinator:
         Raises:
             InvalidRequest: the heartbeat contradicts itself, or the members of the group would subscribe to more than
                 MAX_SUBSCRIBED_TOPICS topics together.
+            PolicyViolation: the members of all groups would have more `names` than they may.
             GroupIdNotFound: the group does not exist and the member does not join.
             GroupMaxSizeReached: the member is unknown and the group is full.
             UnknownMemberId: the member is unknown and does not join.
@@ -175,13 +183,15 @@ class GroupCoordinator:
         """
         assert not heartbeat.is_leaving, "a member that leaves is not admitted"
         heartbeat.validate()
-        if heartbeat.is_joining and heartbeat.group_id not in self._groups:
-            self._groups[heartbeat.group_id] = ShareGroup(heartbeat.group_id)
-            self.generation += 1
-        group = self._group(heartbeat.group_id)
+        makes_group = heartbeat.is_joining and heartbeat.group_id not in self._groups
+        group_id = heartbeat.group_id
+        group = ShareGroup(group_id, names=self.names) if makes_group else self._group(group_id)
         if group.is_being_deleted:
             raise CoordinatorLoadInProgress(f"group {heartbeat.group_id!r} is being deleted")
         initializations = group.admit(heartbeat, topics=topics, limits=limits, now_ms=now_ms)
+        if makes_group:  # a member that is refused makes no group
+            self._groups[heartbeat.group_id] = group
+            self.generation += 1
         self._watch(group, group.members[heartbeat.member_id])
         self._note_round(group)
         return initializations
@@ -262,7 +272,7 @@ class GroupCoordinator:
     def expire_sessions(self, now_ms: int, *, at_most: int = UNBOUNDED) -> tuple[ExpiredMember, ...]:
         """Remove and return every member that was silent for its session timeout.
 
-        After looks at `at_most` members some may be left, for which it is due still (`next_deadline_ms`).
+        After looks at `at_most` members, or as much work with their names, some may be left; it is due still then.
         """
         expired: list[ExpiredMember] = []
         while self._session_checks and self._session_checks[0][0] <= now_ms and at_most > 0:
@@ -273,7 +283,9 @@ class GroupCoordinator:
             if group is None or member is None or member.session_check_ms != check_ms:
                 continue  # it left, was forgotten, or another look was arranged since
             if member.session_deadline_ms <= now_ms:
+                work_before = group.topics.name_work
                 group.remove(member.member_id, now_ms)
+                at_most -= work_before - group.topics.name_work
                 self._note_round(group)
                 expired.append(candidate)
             else:
@@ -328,7 +340,7 @@ class GroupCoordinator:
             return StateEpoch(0)
         if group_id not in self._groups:
             # A broker makes it with epoch 1, where a heartbeat raises that from 0.
-            self._groups[group_id] = ShareGroup(group_id, first_epoch=1)
+            self._groups[group_id] = ShareGroup(group_id, first_epoch=1, names=self.names)
             self.generation += 1
         group = self.require_empty(group_id)
         if group.is_being_deleted:
@@ -351,7 +363,7 @@ class GroupCoordinator:
             group_epoch=group.group_epoch,
             assignment_epoch=group.assignment_epoch,
             assignor_name=ASSIGNOR_NAME,
-            members=tuple(_view(group, member) for member in group.members.values()),
+            members=tuple(member.view(group.assignment_of(member)) for member in group.members.values()),
         )
 
     def _group(self, group_id: GroupId) -> ShareGroup:
@@ -385,16 +397,3 @@ class GroupCoordinator:
         if member.session_check_ms is None or deadline_ms < member.session_check_ms:
             member.session_check_ms = deadline_ms
             heappush(self._session_checks, (deadline_ms, ExpiredMember(group.group_id, member.member_id)))
-
-
-def _view(group: ShareGroup, member: ShareGroupMember) -> ShareGroupMemberView:
-    return ShareGroupMemberView(
-        member_id=member.member_id,
-        rack_id=member.rack_id,
-        member_epoch=member.member_epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=tuple(sorted(member.subscribed_topic_names)),
-        assignment=group.assignment_of(member),
-        heard_ms=member.heard_ms,
-    )

@@ -1,7 +1,8 @@
 """What one share group knows of its topics: who subscribes to which, which exist, which partitions may be assigned.
 
 A heartbeat costs what is new, not what the group subscribes to: subscriptions are counted, the cluster is asked about
-what was not heard since something changed, and only topics with partitions to initialize are looked through.
+what was not heard since something changed, and only topics with partitions to initialize are looked through. Members
+that name the same topics have one subscription together, whose names are gone through once.
 """
 
 from collections import Counter, defaultdict
@@ -10,13 +11,21 @@ from itertools import islice
 from typing import Final
 from weakref import WeakValueDictionary
 
-from kproxy.errors import InvalidRequest
+from kproxy.errors import InvalidRequest, PolicyViolation
 from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, AssignedTopic, TopicPartitions
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import NewPartitions, StatePartitionMetadata
 from kproxy.wording import counted
+
+MOST_SUBSCRIBED_NAMES: Final = 200_000
+"""In the subscriptions of all groups, as partitions of share sessions. 10,000 names take some 1.4 MB."""
+
+_NAMES_OF_ONE: Final = 100
+"""So many names are as much work, when nobody subscribes to them any more, as a member."""
+
+_NOTHING: Final[frozenset[str]] = frozenset()
 
 _SUBSCRIPTIONS: Final[WeakValueDictionary[int, frozenset[str]]] = WeakValueDictionary()
 """Those that somebody has, by their hash; of two with the same hash that differ, the one that came first."""
@@ -33,38 +42,73 @@ def subscription(names: Iterable[str]) -> frozenset[str]:
     return kept if kept == wanted else wanted
 
 
+class SubscribedNames:
+    """How many names the subscriptions of all groups of the process have together, and how many these may be.
+
+    Counted is each name once for each different subscription of each group: what they cost in time and memory.
+    """
+
+    __slots__ = ("count", "most")
+
+    def __init__(self, most: int = MOST_SUBSCRIBED_NAMES) -> None:
+        self.count = 0
+        self.most = most
+
+    def require_room(self, added: int) -> None:
+        """Raise PolicyViolation if so many more are too many. Those that are there stay."""
+        if added > 0 and self.count + added > self.most:
+            raise PolicyViolation(
+                f"the members of all share groups here would name {counted(self.count + added, 'topic')} together; "
+                f"kproxy.share.groups.max.subscribed.topics={self.most}"
+            )
+
+
 class GroupTopics:
     """The subscribed topics by name, and the stages of their share-partitions."""
 
     __slots__ = (
+        "_all_names",
         "_assignable",
         "_assignable_revision",
         "_ids",
+        "_member_counts",
         "_names",
-        "_subscriber_counts",
+        "_subscription_counts",
         "_unasked",
         "_uninitialized",
         "known",
+        "name_count",
         "state_partitions",
     )
 
-    def __init__(self, state_partitions: StatePartitionMetadata) -> None:
+    def __init__(
+        self, state_partitions: StatePartitionMetadata, names: SubscribedNames | None = None
+    ) -> None:
+        self._all_names = names if names is not None else SubscribedNames()
         self._assignable: Mapping[TopicId, frozenset[int]] | None = None
         self._assignable_revision = 0
         self.known: dict[str, TopicPartitions] = {}
         """Those of the subscribed topics that exist."""
         self.state_partitions = state_partitions
         self._ids: dict[TopicId, str] = {}
-        self._subscriber_counts: Counter[str] = Counter()
+        self.name_count = 0
+        """Names of all different subscriptions together."""
+        self._member_counts: Counter[frozenset[str]] = Counter()
+        self._subscription_counts: Counter[str] = Counter()
         self._names: frozenset[str] | None = frozenset()
-        self._unasked: dict[str, None] = {}
+        self._unasked: dict[str, None] | None = {}  # None: all of them
         self._uninitialized: dict[str, None] = {}
+
+    @property
+    def name_work(self) -> int:
+        """About how much work it is to go through the names of all different subscriptions, in members."""
+        return self.name_count // _NAMES_OF_ONE
 
     @property
     def subscribed_names(self) -> frozenset[str]:
         """Every topic that some member subscribed to; the same object as long as these are the same."""
         if self._names is None:
-            self._names = frozenset(self._subscriber_counts)
+            self._names = frozenset(self._subscription_counts)
         return self._names
 
     def restore(
@@ -75,52 +119,77 @@ class GroupTopics:
         Under a current assignment a topic that is initialized and not in `assigned_from` was gone from the cluster
         already; None says that the assignment was not current.
         """
+        self._unasked = None
         for names in subscriptions:
-            self.subscribe(frozenset(), names)
+            self.subscribe(_NOTHING, names)
         gone = set[TopicId]()
         if assigned_from is not None:
             gone = self.state_partitions.initialized.keys() - set(assigned_from)
         last_known = self.state_partitions.last_known_topics(apart_from=gone)
-        self.known = {name: topic for name, topic in last_known.items() if name in self._subscriber_counts}
+        self.known = {name: topic for name, topic in last_known.items() if name in self._subscription_counts}
         self._ids = {topic.topic_id: name for name, topic in self.known.items()}
         self._uninitialized, self._assignable = dict.fromkeys(self.known), None
 
     def require_room(self, before: frozenset[str], after: frozenset[str]) -> None:
-        """Raise InvalidRequest if a member may not subscribe to `after` where it had `before`: all have too many then.
+        """Raise if a member may not subscribe to `after` where it had `before`, for all would have too many then.
 
         A group that has too many already, by an older bound, goes on with those that it has.
+
+        Raises:
+            InvalidRequest: the members of the group would have more than MAX_SUBSCRIBED_TOPICS together.
+            PolicyViolation: the subscriptions of all groups would have more names than they may.
         """
-        counts = self._subscriber_counts
-        added = sum(name not in counts for name in after - before)
-        total = len(counts) + added - sum(counts[name] == 1 for name in before - after)
+        if before == after:
+            return
+        counts = self._subscription_counts
+        begun, ended = self._difference(before, after)
+        added = sum(name not in counts for name in begun - ended)
+        total = len(counts) + added - sum(counts[name] == 1 for name in ended - begun)
         if added and total > MAX_SUBSCRIBED_TOPICS:
             raise InvalidRequest(
                 f"the members of the group would subscribe to {counted(total, 'topic')} together,"
                 f" expected {MAX_SUBSCRIBED_TOPICS} at most"
             )
+        self._all_names.require_room(len(begun) - len(ended))
 
     def subscribe(self, before: frozenset[str], after: frozenset[str]) -> bool:
-        """Note that a member subscribes to `after` where it had `before`; tell whether that is another subscription."""
-        for name in after - before:
-            self._subscriber_counts[name] += 1
-            if self._subscriber_counts[name] == 1:
+        """Note that a member subscribes to `after` where it had `before`; tell whether that is another subscription.
+
+        Names are gone through only when `after` is new to the group, or nobody is left with `before`.
+        """
+        if before is after or before == after:
+            return False
+        begun, ended = self._difference(before, after)
+        self._count_member(after, 1)
+        self._count_member(before, -1)
+        self._count_names(len(begun) - len(ended))
+        for name in begun - ended:
+            self._subscription_counts[name] += 1
+            if self._subscription_counts[name] == 1:
                 self._names = None
-                self._unasked[name] = None
-        for name in before - after:
-            self._subscriber_counts[name] -= 1
-            if not self._subscriber_counts[name]:
+                if self._unasked is not None:
+                    self._unasked[name] = None
+        for name in ended - begun:
+            self._subscription_counts[name] -= 1
+            if not self._subscription_counts[name]:
                 self._forget(name)
-        if self._names is None and len(self._subscriber_counts) == len(after):
+        if self._names is None and len(self._subscription_counts) == len(after):
             self._names = after  # all that there are: held once
-        return before != after
+        return True
+
+    def leave(self) -> None:
+        """Count no more among the names of all groups: the group is none of the process any more."""
+        self._all_names.count -= self.name_count
+        self._all_names = SubscribedNames()
 
     def topics_moved(self) -> None:
-        """Ask the cluster for all topics again: something is new about some topics."""
-        self._unasked = dict.fromkeys(self._subscriber_counts)
+        """Ask the cluster for all topics again: something is new about some topics. Costs the same for any number."""
+        self._unasked = None
 
     def unasked_names(self, most: int) -> Iterator[str]:
         """Return subscribed topics, at most so many, of which the cluster was not asked since something changed."""
-        return islice(self._unasked, max(0, most))
+        unasked = self._subscription_counts if self._unasked is None else self._unasked
+        return islice(unasked, max(0, most))
 
     def learn(self, topics: Mapping[str, TopicPartitions | None]) -> bool:
         """Take over what the cluster says of `topics` now; tell whether any of it is new.
@@ -128,10 +197,12 @@ class GroupTopics:
         A name that is not in `topics` was not asked for (another member joined meanwhile): it stays as known.
         """
         has_changed = False
+        if self._unasked is None and topics:
+            self._unasked = dict.fromkeys(name for name in self._subscription_counts if name not in topics)
         for name, topic in topics.items():
-            if name not in self._subscriber_counts:
+            if name not in self._subscription_counts:
                 continue
-            self._unasked.pop(name, None)
+            self._note_asked(name)
             if self.known.get(name) == topic:
                 continue
             has_changed = True
@@ -141,7 +212,8 @@ class GroupTopics:
                 self._assignable = None
                 self._ids[topic.topic_id] = name
                 self._uninitialized[name] = None
-        self._unasked = self._unasked or {}  # one that was large takes its memory when it is empty, too
+        if self._unasked is not None:
+            self._unasked = self._unasked or {}  # one that was large takes its memory when it is empty, too
         return has_changed
 
     def begin_initializations(
@@ -225,11 +297,33 @@ class GroupTopics:
             if topic.topic_id in numbers_of
         )
 
+    def _difference(
+        self, before: frozenset[str], after: frozenset[str]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Return what no member had before one has `after`, and what no member has then who had `before`."""
+        begun = after if not self._member_counts[after] else _NOTHING
+        return begun, before if self._member_counts[before] == 1 else _NOTHING
+
+    def _count_member(self, names: frozenset[str], change: int) -> None:
+        if not names:
+            return  # also of a member that does not exist yet, or any more
+        self._member_counts[names] += change
+        if not self._member_counts[names]:
+            del self._member_counts[names]
+
+    def _count_names(self, change: int) -> None:
+        self.name_count += change
+        self._all_names.count += change
+
+    def _note_asked(self, name: str) -> None:
+        if self._unasked is not None:
+            self._unasked.pop(name, None)
+
     def _forget(self, name: str) -> None:
         """Forget a topic to which nobody subscribes any more."""
         self._names = None
-        del self._subscriber_counts[name]
-        self._unasked.pop(name, None)
+        del self._subscription_counts[name]
+        self._note_asked(name)
         self._forget_topic(name)
 
     def _forget_topic(self, name: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kproxy.errors import FencedMemberEpoch, GroupMaxSizeReached, UnknownMemberId
 from kproxy.share.group_assignment import GroupAssignment
-from kproxy.share.group_topics import GroupTopics, subscription
+from kproxy.share.group_topics import GroupTopics, SubscribedNames, subscription
 from kproxy.share.heartbeat import (
     JOIN_EPOCH,
     AssignedTopic,
@@ -61,7 +61,7 @@ class ShareGroup:
         "topics",
     )
 
-    def __init__(self, group_id: GroupId, first_epoch: int = 0) -> None:
+    def __init__(self, group_id: GroupId, first_epoch: int = 0, names: SubscribedNames | None = None) -> None:
         self.group_id = group_id
         self.group_epoch = GroupEpoch(first_epoch)
         self.assignment_epoch = AssignmentEpoch(first_epoch)
@@ -77,13 +77,15 @@ class ShareGroup:
         self.is_being_deleted = False
         """Nobody joins any more: once it has no durable state, it is gone."""
         self.is_deleted = False  # and its id is free, maybe another group's
-        self.topics = GroupTopics(StatePartitionMetadata())
+        self.topics = GroupTopics(StatePartitionMetadata(), names)
         self._assignment = GroupAssignment(self.topics, self.members)
         self._image: ShareGroupImage | None = None
         self._member_images: dict[MemberId, MemberImage] = {}
 
     @classmethod
-    def restore(cls, image: ShareGroupImage, limits: GroupLimits, *, now_ms: int) -> "ShareGroup":
+    def restore(
+        cls, image: ShareGroupImage, limits: GroupLimits, *, now_ms: int, names: SubscribedNames | None = None
+    ) -> "ShareGroup":
         """Rebuild a group from its durable image, so that its members notice nothing.
 
         1. Epochs, members and assignments are those of the image; every session begins anew.
@@ -94,7 +96,7 @@ class ShareGroup:
         4. What was initializing is initialized again by the next heartbeat.
         5. Members are counted on for as long as they have to be heard again: one heartbeat interval.
         """
-        group = cls(image.group_id)
+        group = cls(image.group_id, names=names)
         group.group_epoch = image.group_epoch
         group.assignment_epoch = image.assignment_epoch
         group.is_being_deleted = image.is_being_deleted
@@ -172,6 +174,7 @@ class ShareGroup:
 
         Raises:
             InvalidRequest: all members together would subscribe to too many topics.
+            PolicyViolation: the members of all groups would.
             GroupMaxSizeReached: the member is unknown and the group is full.
             UnknownMemberId: the member is unknown and does not join.
             FencedMemberEpoch: the member epoch is neither the current nor the previous one.
@@ -242,8 +245,7 @@ class ShareGroup:
         4. Called are those that get something by that and, now and then, those that only lose something.
         """
         self._note_initialized(now_ms)
-        due_ms = self.next_round_ms
-        if not is_due and (due_ms is None or due_ms > now_ms):
+        if not is_due and ((due_ms := self.next_round_ms) is None or due_ms > now_ms):
             return
         self._assignment.begin_round(now_ms)
         if self._is_stale and self._assignment.may_compute(now_ms):
@@ -332,7 +334,7 @@ class ShareGroup:
         return member
 
     def _note(self, member: ShareGroupMember, heartbeat: Heartbeat) -> bool:
-        """Write down what the member says of itself; tell whether its subscription changed. Raises InvalidRequest."""
+        """Write down what the member says of itself; tell whether its subscription changed."""
         before = names = member.subscribed_topic_names
         if heartbeat.subscribed_topic_names is not None:
             names = subscription(heartbeat.subscribed_topic_names)

@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 
 from kproxy.share.heartbeat import JOIN_EPOCH, LEAVE_EPOCH, AssignedTopic
-from kproxy.share.identifiers import MemberEpoch, MemberId, TopicIdPartition
+from kproxy.share.identifiers import (
+    GroupId,
+    MemberEpoch,
+    MemberId,
+    TopicIdPartition,
+)
 from kproxy.share.share_group_image import MemberImage
 
 
@@ -44,6 +49,19 @@ class ShareGroupMember:
             assigned=self.assigned,
         )
 
+    def view(self, assignment: tuple[AssignedTopic, ...]) -> "ShareGroupMemberView":
+        """Return a frozen picture of the member, which has this `assignment` by the names of topics."""
+        return ShareGroupMemberView(
+            member_id=self.member_id,
+            rack_id=self.rack_id,
+            member_epoch=self.member_epoch,
+            client_id=self.client_id,
+            client_host=self.client_host,
+            subscribed_topic_names=tuple(sorted(self.subscribed_topic_names)),
+            assignment=assignment,
+            heard_ms=self.heard_ms,
+        )
+
     @classmethod
     def restore(cls, member_id: MemberId, image: MemberImage, session_deadline_ms: int) -> "ShareGroupMember":
         """Rebuild a member from its image; its session begins anew."""
@@ -72,3 +90,11 @@ class ShareGroupMemberView:
     subscribed_topic_names: tuple[str, ...]
     assignment: tuple[AssignedTopic, ...]
     heard_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ExpiredMember:
+    """A member whose session ran out, and the group that it was removed from."""
+
+    group_id: GroupId
+    member_id: MemberId

@@ -65,6 +65,9 @@ DECLARATIONS: Final = (
         buckets=(0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.05, 0.25),
     ),
     MetricDeclaration(
+        "share_subscriptions_refused", _COUNTER, "Heartbeats that named too many topics in all."
+    ),
+    MetricDeclaration(
         "requests_refused", _COUNTER, "Requests, or parts of one, answered with an error.", ("api", "reason")
     ),
     MetricDeclaration(

@@ -11,7 +11,7 @@ topics, heartbeats go on with what is known of them.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable
+from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, PolicyViolation
 from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.groups.group_deletions import GroupDeletions
@@ -98,7 +98,8 @@ class ShareGroupHeartbeatHandler:
             UnknownMemberId: there is no such member.
             FencedMemberEpoch: the member epoch is neither the current nor the previous one.
             GroupMaxSizeReached: the group is full, or its principal has as many members as it may.
-            PolicyViolation: its principal has as many groups as it may.
+            PolicyViolation: its principal has as many groups as it may, or the members of all groups would name more
+                topics than they may.
             CoordinatorLoadInProgress: the group is being restored.
             NotCoordinator: another broker coordinates the group, or another process took it over.
             CoordinatorNotAvailable: it cannot be told whether the id is free, or what the group became is not
@@ -136,7 +137,11 @@ class ShareGroupHeartbeatHandler:
         self._ports.group_log.require_ready(heartbeat.group_id)
         limits, now_ms = self._limits_of(heartbeat.group_id), self._ports.clock.now_ms()
         self._ports.quotas.require_room(heartbeat, context.principal)
-        initializations = self._coordinator.admit(heartbeat, topics=topics, limits=limits, now_ms=now_ms)
+        try:
+            initializations = self._coordinator.admit(heartbeat, topics=topics, limits=limits, now_ms=now_ms)
+        except PolicyViolation:
+            self._ports.observer.count("share_subscriptions_refused")
+            raise
         self._ports.quotas.note(heartbeat, context.principal)
         self._held.follow()
         if initializations:

@@ -13,7 +13,6 @@ from kproxy.errors import (
     UnknownMemberId,
 )
 from kproxy.share.group_coordinator import (
-    ExpiredMember,
     GroupCoordinator,
     ShareGroupView,
 )
@@ -21,7 +20,7 @@ from kproxy.share.heartbeat import AssignedTopic, Heartbeat, HeartbeatAnswer, To
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import ShareGroupState
-from kproxy.share.share_group_member import ShareGroupMemberView
+from kproxy.share.share_group_member import ExpiredMember, ShareGroupMemberView
 from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, keys_of
 
 TOPICS: Mapping[str, TopicPartitions | None] = {"paid": TopicPartitions(TOPIC, 2)}

@@ -124,6 +124,58 @@ def test_a_restored_group_knows_the_topics_that_it_saw_last(topics: GroupTopics)
     assert restored.known.keys() == {"paid", "sent"}
 
 
+# ---- names are gone through when they come and when they go
+
+
+def test_all_topics_are_asked_for_again_without_a_list_of_their_own() -> None:
+    # Given
+    topics = GroupTopics(StatePartitionMetadata())
+    names = subscription(decoded())
+    topics.subscribe(frozenset(), names)
+    topics.learn(dict.fromkeys(names))
+    tracemalloc.start()
+
+    # When
+    topics.topics_moved()
+
+    # Then
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 10 * NAME_COUNT
+    assert set(topics.unasked_names(NAME_COUNT)) == names
+
+
+def test_what_was_not_asked_since_topics_moved_is_still_to_be_asked(topics: GroupTopics) -> None:
+    # Given
+    topics.topics_moved()
+
+    # When
+    topics.learn({"paid": PAID})
+    topics.subscribe(frozenset(), frozenset(["packed"]))
+
+    # Then
+    assert set(topics.unasked_names(10)) == {"sent", "packed"}
+
+
+def test_members_with_the_same_subscription_have_its_names_once(topics: GroupTopics) -> None:
+    # Given
+    names = subscription(decoded())
+    restored = GroupTopics(topics.state_partitions)
+
+    # When
+    restored.restore([names, subscription(decoded()), names], assigned_from=None)
+    of_three = restored.name_count
+    restored.subscribe(names, frozenset())
+    restored.subscribe(names, frozenset([*names, "paid"]))
+    of_two = restored.subscribed_names
+    restored.subscribe(names, frozenset())
+
+    # Then
+    assert of_three == NAME_COUNT
+    assert of_two == restored.subscribed_names == {*names, "paid"}
+    assert restored.name_count == NAME_COUNT + 1
+
+
 # ---- subscriptions are held once
 
 

@@ -30,6 +30,7 @@ PROMISED_COUNTERS = {
     "metadata_looks": ("result",),
     "upstream_probe": ("result",),
     "unknown_principals": (),
+    "share_subscriptions_refused": (),
     "statelog_records": ("topic",),
     "statelog_bytes": ("topic",),
     "statelog_replayed_records": (),
