@@ -62,9 +62,6 @@ from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
 from kproxy.share.share_session import ShareSession, ShareSessionCache, ShareSessionLimits
 
-DEFAULT_FETCH_MAX_BYTES = 57_671_680
-"""Kafka's `fetch.max.bytes` for brokers: 55 MiB."""
-
 SESSION_PARTITION_BYTES: Final = 512
 """What a partition of a share session takes: in the session, and in the fetch that waits for records of it."""
 
@@ -80,8 +77,8 @@ class ShareGroupLimits:
     """Share sessions of the process, and their partitions."""
     max_subscribed_names: int = 200_000
     """Topics that the members of all groups may name, each once for each different subscription of a group."""
-    fetch_max_bytes: int = DEFAULT_FETCH_MAX_BYTES
-    """What one ShareFetch is answered with at most, apart from a batch that is larger (`fetch.max.bytes`)."""
+    fetch_max_bytes: int = 55 << 20
+    """What one ShareFetch is answered with at most, apart from a batch that is larger (Kafka's `fetch.max.bytes`)."""
     administration: AdministrationBounds = field(default_factory=AdministrationBounds)
     """What one request of an administrator may be about."""
     principals: PrincipalLimits = field(default_factory=PrincipalLimits)

@@ -8,6 +8,7 @@ of requests.
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final, TypeVar
 
 from kproxy.errors import BrokerUnavailable
@@ -28,6 +29,7 @@ from kproxy.net.cluster.second_opinions import (
     undecided_names,
 )
 from kproxy.net.cluster.share_support import ShareSupport, probe_share_groups
+from kproxy.net.cluster.topic_questions import TopicQuestions
 from kproxy.net.cluster.view import ClusterBroker, ClusterView, TopicIdsMissing, ViewChanges
 from kproxy.net.counting import Counting
 from kproxy.net.tasks import TaskKeeper
@@ -80,13 +82,9 @@ class ClusterMetadataCache:
         self._counting = counting
         self._timing = timing = timing if timing is not None else MetadataTiming()
         self._view = ClusterView(unknown_ttl_ms=timing.unknown_ttl_ms)
-        self._rounds = MetadataRounds(
-            self._run,
-            clock=clock,
-            tasks=tasks,
-            min_interval_ms=timing.min_interval_ms,
-            max_wait_ms=timing.max_wait_ms,
-        )
+        # What kproxy asks for itself, leaders of the state log among it, never waits for what clients name.
+        self._rounds = MetadataRounds(self._run, clock=clock, tasks=tasks, timing=timing)
+        self._questions = TopicQuestions(self._run, self._is_unheard, clock=clock, tasks=tasks, timing=timing)
         self._refreshed_ms: int | None = None
         self._looks = MetadataLooks()
         self._contacted_ms: int | None = None
@@ -99,9 +97,9 @@ class ClusterMetadataCache:
         Raises:
             BrokerUnavailable: it had to be asked, and nobody answers.
         """
+        if unheard := [name for name in names if self._is_unheard(name)]:
+            await self._questions.ask(unheard)
         now_ms = self._clock.now_ms()
-        if unheard := {name for name in names if self._view.is_unheard(name, now_ms)}:
-            await self._rounds.join(names=unheard)
         found = ((name, self._view.topic_named(name, now_ms)) for name in names)
         return {name: description for name, description in found if description is not None}
 
@@ -121,9 +119,9 @@ class ClusterMetadataCache:
         Raises:
             BrokerUnavailable: it had to be asked, and nobody answers.
         """
+        if unheard := [topic_id for topic_id in topic_ids if self._is_unheard(topic_id)]:
+            await self._questions.ask(unheard)
         now_ms = self._clock.now_ms()
-        if unheard := {topic_id for topic_id in topic_ids if self._view.is_unheard(topic_id, now_ms)}:
-            await self._rounds.join(topic_ids=unheard)
         found = ((topic_id, self._view.topic_with_id(topic_id, now_ms)) for topic_id in topic_ids)
         return {topic_id: description for topic_id, description in found if description is not None}
 
@@ -248,6 +246,9 @@ class ClusterMetadataCache:
 
     # ------------------------------------------------ private
 
+    def _is_unheard(self, name_or_id: str | TopicId) -> bool:
+        return self._view.is_unheard(name_or_id, self._clock.now_ms())
+
     async def _refresh_forever(self) -> None:
         while True:
             try:
@@ -270,16 +271,18 @@ class ClusterMetadataCache:
 
     async def _ask_for(self, this_round: MetadataRound) -> None:
         names = this_round.names.union(self._view.topic_names if this_round.is_full else ())
-        expected: dict[str, set[TopicId]] = {}
-        for topic_id, name in this_round.expected.items():
-            expected.setdefault(name, set()).add(topic_id)
-        by_name = [MetadataRequestTopic(name=name) for name in sorted(names)]
-        by_id = [MetadataRequestTopic(name=None, topic_id=key) for key in sorted(this_round.topic_ids)]
-        # Brokers overlook the names in a request that has ids. One for no topics at all still brings the
-        # brokers.
-        for topics in [*in_requests(by_name), *in_requests(by_id)] or [[]]:
+        ids, expected = this_round.topic_ids, this_round.expected_ids()
+        # Brokers overlook the names in a request that has ids. One for no topics still brings the brokers.
+        by_name = ([MetadataRequestTopic(name=name) for name in part] for part in in_requests(names))
+        by_id = ([MetadataRequestTopic(name=None, topic_id=key) for key in part] for part in in_requests(ids))
+        for topics in chain(by_name, by_id) if names or ids else ([],):
             this_round.denied |= await self._ask(topics, expected)
-        self._view.note_missing(this_round.names, this_round.topic_ids, self._clock.now_ms())
+            now_ms = self._contacted_ms = self._clock.now_ms()
+            asked_names = this_round.names.intersection(
+                topic.name for topic in topics if topic.name is not None
+            )
+            asked_ids = [TopicId(topic.topic_id) for topic in topics if topic.name is None]
+            self._view.note_missing(asked_names, asked_ids, now_ms)
 
     async def _ask(self, topics: list[MetadataRequestTopic], expected: ExpectedTopics) -> frozenset[TopicId]:
         """Ask, and return the `expected` topics that are gone."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import Clock
@@ -11,7 +11,8 @@ from kproxy.net.backoff import Backoff
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import TopicId
 from kproxy.telemetry import logs
-from kproxy.wire.messages.metadata_request import MetadataRequestTopic
+
+Key = TypeVar("Key", str, TopicId)
 
 log = logs.logger("net.cluster.metadata_rounds")
 
@@ -48,6 +49,13 @@ class MetadataRound:
     """Those of them that are not there, as the answers to this very round say."""
     is_full: bool = False
 
+    def expected_ids(self) -> Mapping[str, Collection[TopicId]]:
+        """Return the ids of the expected topics by name: several, where a topic was created anew."""
+        ids: dict[str, set[TopicId]] = {}
+        for topic_id, name in self.expected.items():
+            ids.setdefault(name, set()).add(topic_id)
+        return ids
+
     def fail(self, failure: BrokerUnavailable) -> None:
         """Tell everybody who joined, if nobody has told them anything yet."""
         if not self.done.done():
@@ -69,15 +77,13 @@ class MetadataRounds:
         *,
         clock: Clock,
         tasks: TaskKeeper,
-        min_interval_ms: int,
-        max_wait_ms: int,
+        timing: MetadataTiming,
     ) -> None:
         self.backoff = Backoff(clock)
         self._run = run
         self._clock = clock
         self._tasks = tasks
-        self._min_interval_ms = min_interval_ms
-        self._max_wait_ms = max_wait_ms
+        self._timing = timing
         self._next: MetadataRound | None = None
         self._current: MetadataRound | None = None
         self._runner: asyncio.Task[None] | None = None
@@ -115,12 +121,15 @@ class MetadataRounds:
 
     async def _end_of(self, joined: MetadataRound) -> None:
         try:
-            async with asyncio.timeout(self._max_wait_ms / 1000):
+            async with asyncio.timeout(self._timing.max_wait_ms / 1000):
                 # Shared, so one who is cancelled must not end it for the others.
                 await asyncio.shield(joined.done)
         except TimeoutError:
-            detail = f"the backing cluster did not answer within {self._max_wait_ms} ms"
-            raise BrokerUnavailable(detail) from None
+            raise self.unanswered() from None
+
+    def unanswered(self) -> BrokerUnavailable:
+        """Return what one is told who has waited for `max_wait_ms`."""
+        return BrokerUnavailable(f"the backing cluster did not answer within {self._timing.max_wait_ms} ms")
 
     async def _run_all(self) -> None:
         while self._next is not None:
@@ -134,7 +143,7 @@ class MetadataRounds:
     async def _pause(self) -> None:
         pause_ms = self.backoff.remaining_ms
         if self._began_ms is not None:
-            pause_ms = max(pause_ms, self._began_ms + self._min_interval_ms - self._clock.now_ms())
+            pause_ms = max(pause_ms, self._began_ms + self._timing.min_interval_ms - self._clock.now_ms())
         if pause_ms > 0:
             await asyncio.sleep(pause_ms / 1000)
 
@@ -162,6 +171,9 @@ class MetadataRounds:
         self._current = self._next = None
 
 
-def in_requests(topics: list[MetadataRequestTopic]) -> Iterator[list[MetadataRequestTopic]]:
-    """Return `topics` in parts for one request each."""
-    return (topics[start : start + TOPICS_PER_REQUEST] for start in range(0, len(topics), TOPICS_PER_REQUEST))
+def in_requests(keys: Collection[Key]) -> Iterator[list[Key]]:
+    """Return `keys`, which are names or ids, in order, in parts for one request each."""
+    ordered = sorted(keys)
+    return (
+        ordered[start : start + TOPICS_PER_REQUEST] for start in range(0, len(ordered), TOPICS_PER_REQUEST)
+    )

@@ -3,8 +3,10 @@
 No I/O: responses and moments come in as arguments.
 """
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
@@ -25,6 +27,9 @@ GONE_TTL_MS: Final = 600_000
 """How long it is remembered that a topic id is gone: it takes more than one broker's word to bring it back."""
 
 MOST_GONE: Final = 10_000
+
+MOST_MISSING: Final = 50_000
+"""Names and ids that are remembered as missing; what was forgotten is asked for again."""
 
 
 class TopicIdsMissing(BrokerUnavailable):
@@ -70,7 +75,7 @@ class ClusterView:
         self._by_id: dict[TopicId, _KnownTopic] = {}
         self._id_by_name: dict[str, TopicId] = {}
         self._unknown_ttl_ms = unknown_ttl_ms
-        self._missing_until_ms: dict[str | TopicId, int] = {}
+        self._missing_until_ms: OrderedDict[str | TopicId, int] = OrderedDict()  # the first to end first
         self._gone_ms: dict[TopicId, int] = {}
 
     @property
@@ -129,12 +134,15 @@ class ClusterView:
         return {known.description.name for known in known_topics if known.confirmed_ms <= moment_ms}
 
     def note_missing(self, names: Iterable[str], topic_ids: Iterable[TopicId], now_ms: int) -> None:
-        """Remember for a moment which of these, just asked for, do not exist."""
-        until_ms = now_ms + self._unknown_ttl_ms
-        kept = {key: end_ms for key, end_ms in self._missing_until_ms.items() if end_ms > now_ms}
-        kept.update((name, until_ms) for name in names if name not in self._id_by_name)
-        kept.update((topic_id, until_ms) for topic_id in topic_ids if topic_id not in self._by_id)
-        self._missing_until_ms = kept
+        """Remember for a moment which of these, just asked for, do not exist. Costs what is new, and what is over."""
+        until_ms, missing = now_ms + self._unknown_ttl_ms, self._missing_until_ms
+        absent_names = (name for name in names if name not in self._id_by_name)
+        absent_ids = (topic_id for topic_id in topic_ids if topic_id not in self._by_id)
+        for key in chain[str | TopicId](absent_names, absent_ids):
+            missing[key] = until_ms
+            missing.move_to_end(key)
+        while missing and (len(missing) > MOST_MISSING or next(iter(missing.values())) <= now_ms):
+            missing.popitem(last=False)
 
     def expect(self, names: Iterable[str]) -> None:
         """Forget that these topics were found missing: somebody has created them."""

@@ -15,6 +15,7 @@ from kproxy.admin.server import AdminServer
 from kproxy.settings import HostPort
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
+from tests.in_memory.described_answers import require_described
 
 PATH = "/api/v1/log-level"
 
@@ -49,8 +50,10 @@ def asked(
                 ) as answer,
             ):
                 text = await answer.text()
-                items = json.loads(text)["items"] if text.startswith("{") else [{}]
-                return answer.status, items[0]
+                if not text.startswith("{"):
+                    return answer.status, {}
+                require_described(json.loads(text))
+                return answer.status, json.loads(text)["items"][0]
         finally:
             await server.stop()
 

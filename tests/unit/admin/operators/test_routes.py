@@ -8,6 +8,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.in_memory.described_answers import require_described
 from tests.in_memory.inspectable import Inspectable, serving
 from tests.worlds.operated_groups import OperatedGroups
 
@@ -36,6 +37,7 @@ def test_a_request_is_answered_in_the_form_of_the_admin_port() -> None:
 
     # Then
     answer = json.loads(body)
+    require_described(answer)
     assert (status, answer["kind"], answer["executed"]) == (200, "OperatorAction", False)
 
 

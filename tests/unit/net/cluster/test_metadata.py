@@ -125,6 +125,41 @@ async def test_many_topics_are_asked_for_in_several_requests() -> None:
         assert [len(names) for names in asked_names(cluster)] == [500, 500, 201]
 
 
+async def test_what_kproxy_asks_for_itself_does_not_wait_for_what_clients_name() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.topics_named(["orders"])
+        names = [[f"{number}.{each}" for each in range(5_000)] for number in range(4)]
+        async with asyncio.TaskGroup() as callers:
+            wide = [callers.create_task(backing.metadata.topics_named(each)) for each in names]
+            await asyncio.sleep(0)
+
+            # When
+            await backing.metadata.confirm([ORDERS], not_older_than_ms=0)
+            await backing.metadata.ask_for_brokers()
+
+            # Then
+            assert not any(each.done() for each in wide)
+            assert len(cluster.asked(ApiKey.METADATA)) < 40
+
+
+async def test_each_answer_of_a_long_round_is_contact_with_the_cluster() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        names = [f"topic-{number:04}" for number in range(4_000)]
+        async with asyncio.TaskGroup() as callers:
+            asking = callers.create_task(backing.metadata.topics_named(names))
+
+            # When
+            await cluster.brokers[1].until_asked(ApiKey.METADATA, 3)
+            age_ms = backing.metadata.contact_age_ms
+
+            # Then
+            assert age_ms is not None
+            assert not asking.done()
+
+
 async def test_concurrent_refreshes_share_one_request() -> None:
     async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
         await asyncio.gather(*(backing.metadata.refresh() for _ in range(20)))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from kproxy.errors import BrokerUnavailable
-from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataRounds
+from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataRounds, MetadataTiming
 from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.tasks import TaskKeeper
 from tests.worlds.backing import ORDERS, PAYMENTS
@@ -25,8 +25,7 @@ class Rounds:
             self._run,
             clock=self.clock,
             tasks=self.tasks,
-            min_interval_ms=min_interval_ms,
-            max_wait_ms=max_wait_ms,
+            timing=MetadataTiming(min_interval_ms=min_interval_ms, max_wait_ms=max_wait_ms),
         )
 
     async def _run(self, this_round: MetadataRound) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import PartitionLeader, TopicDescription
-from kproxy.net.cluster.view import GONE_TTL_MS, ClusterBroker, ClusterView, TopicIdsMissing
+from kproxy.net.cluster.view import GONE_TTL_MS, MOST_MISSING, ClusterBroker, ClusterView, TopicIdsMissing
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.messages.metadata_response import (
     MetadataResponse,
@@ -222,6 +222,20 @@ def test_what_was_found_missing_is_not_asked_for_again_for_a_while() -> None:
     assert view.is_unheard("nothing", 1100)
     assert view.is_unheard(PAYMENTS, 1100)
     assert view.is_unheard("something else", 100)
+
+
+def test_what_is_missing_is_remembered_up_to_a_bound_the_newest_first() -> None:
+    # Given
+    view = view_of()
+    view.note_missing(["first", "again"], [], now_ms=100)
+
+    # When
+    view.note_missing(["again", *(f"{number}" for number in range(MOST_MISSING - 1))], [], now_ms=200)
+
+    # Then
+    assert view.is_unheard("first", 200)
+    assert not view.is_unheard("again", 200)
+    assert not view.is_unheard("0", 200)
 
 
 def test_topics_that_nobody_asks_about_are_forgotten() -> None:

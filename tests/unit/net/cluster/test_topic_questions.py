@@ -1,0 +1,151 @@
+"""What clients name is asked for in rounds of bounded size, a little of everybody in each."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.live.pauses import let_others_go_on
+from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataTiming
+from kproxy.net.cluster.topic_questions import MOST_PER_ROUND, TopicQuestions
+from kproxy.net.deadlines import MonotonicClock
+from kproxy.net.tasks import TaskKeeper
+from kproxy.share.identifiers import TopicId
+from tests.worlds.backing import ORDERS
+
+
+class Questions:
+    """Questions whose rounds are over when the test says so; what was asked for is heard of then."""
+
+    def __init__(self, *, max_wait_ms: int = 5_000) -> None:
+        self.rounds: list[set[str | TopicId]] = []
+        self.heard: set[str | TopicId] = set()
+        self.may_end = asyncio.Event()
+        self.has_begun = asyncio.Event()
+        self.failure: BrokerUnavailable | None = None
+        self.questions = TopicQuestions(
+            self._ask_for,
+            lambda key: key not in self.heard,
+            clock=MonotonicClock(),
+            tasks=TaskKeeper(),
+            timing=MetadataTiming(min_interval_ms=0, max_wait_ms=max_wait_ms),
+        )
+
+    async def _ask_for(self, this_round: MetadataRound) -> None:
+        self.rounds.append({*this_round.names, *this_round.topic_ids})
+        self.has_begun.set()
+        await self.may_end.wait()
+        if self.failure is not None:
+            raise self.failure
+        self.heard |= self.rounds[-1]
+
+    async def ask(self, *keys: str | TopicId) -> int:
+        """Return after how many rounds all were asked for."""
+        await self.questions.ask(keys)
+        return len(self.rounds)
+
+
+def names(kind: str, count: int) -> Sequence[str]:
+    """That many names of one kind."""
+    return [f"{kind}.{number}" for number in range(count)]
+
+
+async def test_no_round_is_larger_than_the_bound_however_many_ask_for_however_much() -> None:
+    # Given
+    asked = Questions()
+    asked.may_end.set()
+    wide = [names(f"{asker}", 8_000) for asker in range(3)]
+
+    # When
+    await asyncio.gather(*(asked.ask(*each) for each in wide))
+
+    # Then
+    assert max(len(each) for each in asked.rounds) <= MOST_PER_ROUND + 50
+    assert set().union(*asked.rounds) == {name for each in wide for name in each}
+    assert len(asked.rounds) == 5
+
+
+async def test_who_asks_for_a_few_topics_is_answered_by_the_next_round() -> None:
+    # Given
+    asked = Questions()
+    async with asyncio.TaskGroup() as callers:
+        wide = [callers.create_task(asked.ask(*names(f"{asker}", 10_000))) for asker in range(30)]
+        await asked.has_begun.wait()
+
+        # When
+        few = callers.create_task(asked.ask("orders", ORDERS))
+        await asyncio.sleep(0)
+        asked.may_end.set()
+
+    # Then
+    assert await few <= 3
+    assert {"orders", ORDERS} <= asked.rounds[1]
+    assert min(each.result() for each in wide) > 30
+
+
+async def test_what_several_ask_for_is_asked_for_once() -> None:
+    # Given
+    asked = Questions()
+    asked.may_end.set()
+    same = names("same", 7_000)
+
+    # When
+    await asyncio.gather(*(asked.ask(*same) for _ in range(20)))
+
+    # Then
+    assert sum(len(each) for each in asked.rounds) == 7_000
+
+
+async def test_those_who_asked_for_many_topics_go_on_one_by_one() -> None:
+    # Given
+    asked = Questions()
+    asked.may_end.set()
+    turn, turns = 0, list[int]()
+
+    async def ask() -> None:
+        await asked.ask(*names("same", 1_000))
+        turns.append(turn)
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while len(turns) < 5:
+            turn += 1
+            await asyncio.sleep(0)
+
+    # When
+    await asyncio.gather(count_turns(), *(ask() for _ in range(5)))
+
+    # Then
+    assert len(set(turns)) == 5
+
+
+async def test_a_failed_round_is_told_to_everybody_who_waits_for_it() -> None:
+    # Given
+    asked = Questions()
+    asked.failure = BrokerUnavailable("nobody answers")
+    asked.may_end.set()
+
+    # When
+    outcomes = await asyncio.gather(
+        *(asked.ask(*names(f"{asker}", 9_000)) for asker in range(3)), return_exceptions=True
+    )
+
+    # Then
+    assert [str(outcome) for outcome in outcomes] == ["nobody answers"] * 3
+    assert len(asked.rounds) == 1
+
+
+async def test_nobody_waits_for_ever_and_what_is_not_waited_for_is_not_asked_for() -> None:
+    # Given
+    asked = Questions(max_wait_ms=20)
+
+    # When
+    with pytest.raises(BrokerUnavailable, match="the backing cluster did not answer within 20 ms"):
+        await asked.ask(*names("many", 20_000))
+    asked.may_end.set()
+    await let_others_go_on()
+    await asked.ask("orders")
+
+    # Then
+    assert [len(each) for each in asked.rounds] == [MOST_PER_ROUND, 1]
