@@ -57,13 +57,15 @@ class WaitingGroup:
 class GroupAppend:
     """An append in the making, then under way, and who is to be told of its end."""
 
-    __slots__ = ("_bytes_left", "_claim_epoch", "_max_bytes", "changes", "tickets")
+    __slots__ = ("_bytes_left", "_claim_epoch", "_max_bytes", "changes", "subjects", "tickets")
 
     def __init__(self, max_bytes: int, claim_epoch: int) -> None:
         self._max_bytes = max_bytes
         self._claim_epoch = claim_epoch
         self._bytes_left = min(max_bytes, MOST_BYTES)
         self.changes: list[GroupChange] = []
+        self.subjects: list[tuple[str, str]] = []
+        """What was looked at for it, and may have a part in it."""
         self.tickets: list[Ticket] = []
 
     def takes(self, waiting: WaitingGroup, subject: str) -> bool:

@@ -7,6 +7,7 @@ group meanwhile, the latest counts. The shell drives it like a `StateQueue`.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, Literal, TypeAlias
 
 from kproxy.errors import ApiError, UnwritableStateRecord
@@ -63,6 +64,9 @@ GroupOperation: TypeAlias = (
     ImageWrite | GroupRemoval | ConfigWrite | RecoveryPoint | StateTopicFacts | DisplacedRecords
 )
 
+MOST_REFUSED: Final = 1_000
+"""How much work may be refused in one turn, counted as `waiting_work` does: to put its groups back takes some 5 ms."""
+
 _TOPICS_OF_ONE: Final = 50
 """So many topics of a member, or partitions, are as much work as another record."""
 
@@ -75,12 +79,14 @@ _WRITING_ORDER: Final = tuple(PART_RECORD_TYPES.values())
 class GroupQueue:
     """One partition of the groups topic. `on_corrupt` is as in `GroupLogFold`."""
 
-    __slots__ = ("_fold", "_in_flight", "_queue")
+    __slots__ = ("_fold", "_in_flight", "_left_to_refuse", "_queue")
 
     def __init__(self, *, on_corrupt: Literal["stop", "skip"] = "stop") -> None:
         self._fold = GroupLogFold(on_corrupt=on_corrupt)
         self._queue: dict[tuple[str, str], WaitingGroup] = {}
         self._in_flight: GroupAppend | None = None
+        self._left_to_refuse = 0
+        """So many of the queue, from its beginning, are refused, and are to be told."""
 
     # ------------------------------------------------ what is durable
 
@@ -199,6 +205,7 @@ class GroupQueue:
         # From here on `fail` finds its tickets, whatever goes wrong.
         flight = self._in_flight = GroupAppend(max_bytes, claim_epoch)
         for subject, waiting in self._next_waiting():
+            flight.subjects.append(subject)
             try:
                 count_before = len(flight.changes)
                 if not flight.takes(waiting, " ".join(subject).strip()):
@@ -227,11 +234,35 @@ class GroupQueue:
         self._in_flight = None
         settle_all(flight.tickets)
 
+    def refuse(self, error: ApiError) -> bool:
+        """Refuse what is in flight, with about `MOST_REFUSED` of what waits; tell whether more is to be refused.
+
+        If so this is called again, in another turn, before the next append is drafted. Until then what is left waits as
+        it did, and what is submitted in its place is refused with it; what else is submitted meanwhile is not.
+        """
+        flight, self._in_flight = self._in_flight, None
+        refused: list[Ticket] = []
+        if flight is not None:
+            refused += flight.tickets
+            again = [
+                self._queue.pop(subject).tickets for subject in flight.subjects if subject in self._queue
+            ]
+            refused += chain.from_iterable(again)
+            self._left_to_refuse = len(self._queue)
+        work = 0
+        while self._left_to_refuse and work <= MOST_REFUSED:
+            waiting = self._queue.pop(next(iter(self._queue)))
+            self._left_to_refuse -= 1
+            work += waiting.work
+            refused += waiting.tickets
+        refuse_all(refused, error)
+        return self._left_to_refuse > 0
+
     def fail(self, error: ApiError) -> None:
         """Refuse everything in flight and waiting with `error`, and forget it."""
         refused = [] if self._in_flight is None else self._in_flight.tickets
         refused = [*refused, *(ticket for waiting in self._queue.values() for ticket in waiting.tickets)]
-        self._in_flight = None
+        self._in_flight, self._left_to_refuse = None, 0
         self._queue.clear()
         refuse_all(refused, error)
 

@@ -156,6 +156,11 @@ class StateQueue:
             self._settle(waiting, self._response_after(waiting.operation))
         self._settle_cold_runs()
 
+    def refuse(self, error: ApiError) -> bool:
+        """Do as `fail`; nothing is left: what waits was made on top of what is in flight."""
+        self.fail(error)
+        return False
+
     def fail(self, error: ApiError) -> None:
         """Refuse everything in flight and waiting with `error`, and forget it.
 

@@ -2,25 +2,29 @@
 
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
-from kproxy.errors import UnwritableStateRecord
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import StateLogUnavailable, StateNotWritten, UnwritableStateRecord
 from kproxy.handlers.live.pauses import let_other_appends_go_on
+from kproxy.net.state_log.append_outcome import AppendOutcome
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import GroupEpoch, GroupId, MemberId, TopicId
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
 from kproxy.share.share_group_member import ShareGroupMember
-from kproxy.statelog import group_append
+from kproxy.statelog import group_append, group_queue
 from kproxy.statelog.group_append import MOST_RECORDS
 from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupQueue, GroupRemoval, ImageWrite
 from kproxy.statelog.group_records import GroupRecord, encode_group_record
+from kproxy.statelog.tickets import Ticket
 from kproxy.wire.records import Record
 from tests.in_memory.group_images import ALICE, GROUP
 from tests.worlds.group_queue_log import EMPTY, GroupQueueLog, a_group_of
 from tests.worlds.held_appends import HeldAppends, held_writer
-from tests.worlds.waiting import until
+from tests.worlds.waiting import until, until_all_wait
 
 
 def a_large_group(member_count: int, *topic_names: str, epoch: int = 1) -> ShareGroupImage:
@@ -220,3 +224,81 @@ async def test_a_group_of_many_members_is_written_after_the_writers_who_came_bef
     # Then
     assert seen == [0] * 10
     assert doubts == []
+
+
+class RefusedGroups:
+    """A group in an append that is refused, and many that wait for the next one."""
+
+    def __init__(self, tasks: TaskKeeper) -> None:
+        self.log = GroupQueueLog()
+        self.appends = HeldAppends()
+        self.doubts: list[Doubt] = []
+        self.writer = held_writer(self.log.store, self.appends, tasks, self.doubts)
+        self.tickets: list[Ticket] = []
+
+    async def refused(self) -> None:
+        """Let the append be under way, others wait, and its answer come."""
+        self.tickets.append(self.submit(0))
+        await until(lambda: bool(self.appends.under_way))
+        self.tickets += [self.submit(number) for number in range(1, 20)]
+        self.appends.under_way[0].outcome.set_result(AppendOutcome(ErrorCode.MESSAGE_TOO_LARGE))
+        while not self.told_count:  # noqa: ASYNC110 - in the very turn in which the first are told
+            await asyncio.sleep(0)
+
+    def submit(self, number: int) -> Ticket:
+        ticket = self.log.store.submit(ImageWrite(replace(EMPTY, group_id=GroupId(f"g{number}"))))
+        self.writer.wake()
+        return ticket
+
+    @property
+    def told_count(self) -> int:
+        return sum(ticket.is_done for ticket in self.tickets)
+
+
+async def test_many_groups_that_wait_for_an_append_that_is_refused_are_told_bit_by_bit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(group_queue, "MOST_REFUSED", 5)
+    tasks = TaskKeeper()
+    groups = RefusedGroups(tasks)
+    await groups.refused()
+    late = groups.submit(0)
+
+    # When
+    counts = [groups.told_count]
+    while not late.is_done:
+        if len(groups.appends.under_way) == 2:
+            counts.append(groups.told_count)
+            groups.appends.under_way.pop().outcome.set_result(AppendOutcome(ErrorCode.NONE, 1))
+        counts.append(groups.told_count)
+        await asyncio.sleep(0)
+
+    # Then
+    assert max(after - before for before, after in pairwise([0, *counts])) <= 3
+    assert counts[-1] == len(groups.tickets)
+    assert all(isinstance(ticket.refusal, StateNotWritten) for ticket in groups.tickets)
+    assert (late.refusal, groups.doubts) == (None, [])
+    await tasks.close()
+
+
+async def test_a_writer_that_ends_while_groups_are_told_of_a_refusal_tells_nobody_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(group_queue, "MOST_REFUSED", 5)
+    tasks = TaskKeeper()
+    groups = RefusedGroups(tasks)
+    await groups.refused()
+    told_count = groups.told_count
+
+    # When
+    groups.writer.end()
+    await until_all_wait()
+    left_count = groups.log.store.waiting_count
+    groups.log.store.fail(StateLogUnavailable("the slot was lost"))
+
+    # Then
+    assert 0 < told_count == len(groups.tickets) - left_count < len(groups.tickets)
+    assert groups.told_count == len(groups.tickets)
+    await tasks.close()

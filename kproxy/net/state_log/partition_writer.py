@@ -81,8 +81,11 @@ class AppendQueue(Protocol):
         """Take in the append as durable from `base_offset` on, and settle its tickets."""
         ...
 
-    def fail(self, error: ApiError) -> None:
-        """Refuse everything that waits or is in flight, and forget it."""
+    def refuse(self, error: ApiError) -> bool:
+        """Refuse what is in flight, and what waits as far as that is not much; tell whether more is to be refused.
+
+        Then this is called again, in another turn, before the next append is made.
+        """
         ...
 
 
@@ -269,18 +272,27 @@ class PartitionWriter:
             take_in()
 
     def _refuse(self, outcome: AppendOutcome, flight: _Flight) -> None:
-        """Refuse what is not in the log, with all that waits: it was made on top of that. The queue goes on empty."""
-        self._is_busy = False
+        """Refuse what is not in the log, with all that waits: it was made on top of that."""
         is_final = outcome.fate is AppendFate.REFUSED
         reason = "refused" if is_final else "late"
         detail = outcome.detail or f"{self._claimed}: {outcome.error_code.name}"
-        self._queue.fail(StateRefused(detail) if is_final else StateNotWritten(detail))
-        self.wake()
+        self._refuse_waiting(StateRefused(detail) if is_final else StateNotWritten(detail))
         advice = self._advice(outcome.error_code, flight)
         report = partial(
             self._observer.refused, str(self._claimed), reason=reason, detail=detail, advice=advice
         )
         take_every_step("append_not_reported", report)
+
+    def _refuse_waiting(self, error: ApiError) -> None:
+        """Refuse all that waits, much of it bit by bit, as if the answer came later; then go on."""
+        if self._is_ended:
+            return
+        self._is_busy = False
+        if self._queue.refuse(error):
+            self._is_busy = True
+            self._after_other_writers(partial(self._refuse_waiting, error))
+        else:
+            self.wake()
 
     def _advice(self, error_code: ErrorCode, flight: _Flight) -> str:
         topic, size_bytes = self._claimed.topic.name, len(flight.batch)

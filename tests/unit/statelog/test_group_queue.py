@@ -10,6 +10,7 @@ from kproxy.errors import StateLogUnavailable, UnwritableStateRecord
 from kproxy.share.identifiers import GroupEpoch, GroupId, MemberId
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
 from kproxy.share.share_group_member import ShareGroupMember
+from kproxy.statelog import group_queue
 from kproxy.statelog.group_parts import CurrentMemberAssignment, GroupMetadata, StatePartitionMetadata
 from kproxy.statelog.group_queue import (
     ConfigWrite,
@@ -30,6 +31,10 @@ from tests.worlds.group_queue_log import EMPTY, LARGE, GroupQueueLog, a_group_of
 
 LARGEST_RECORD_BYTES = 500
 """What no record of a made-up group exceeds."""
+
+
+def of_group(number: int) -> ImageWrite:
+    return ImageWrite(replace(EMPTY, group_id=GroupId(f"g{number}")))
 
 
 def written(append: Append | None) -> list[object]:
@@ -251,6 +256,31 @@ def test_a_failure_is_told_to_everybody_and_leaves_nothing_to_do() -> None:
     assert count_before == 2
     assert [ticket.refusal is not None for ticket in (in_flight, waiting)] == [True, True]
     assert log.store.waiting_count == 0
+
+
+def test_much_that_waits_is_refused_in_portions_and_what_is_submitted_in_its_place_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(group_queue, "MOST_REFUSED", 5)
+    log = GroupQueueLog()
+    log.store.submit(of_group(0))
+    log.draft()
+    again, *waiting = [log.store.submit(of_group(number)) for number in range(6)]
+
+    # When
+    is_more = [log.store.refuse(StateLogUnavailable("no quorum"))]
+    told = [again.is_done, *(ticket.is_done for ticket in waiting)]
+    in_its_place, late = log.store.submit(of_group(5)), log.store.submit(of_group(1))
+    is_more += [log.store.refuse(StateLogUnavailable("no quorum")) for _ in range(2)]
+
+    # Then
+    assert told == [True, True, True, False, False, False]
+    assert is_more == [True, True, False]
+    assert all(ticket.refusal is not None for ticket in (*waiting, again, in_its_place))
+    assert (late.is_done, log.store.waiting_count) == (False, 1)
+    log.land(log.draft())
+    assert (late.is_done, late.refusal) == (True, None)
 
 
 def test_configurations_that_are_emptied_are_removed() -> None:
