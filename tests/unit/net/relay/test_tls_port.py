@@ -141,6 +141,30 @@ async def test_the_oldest_silent_handshake_gives_way_to_a_newcomer_and_is_counte
                 each.close()
 
 
+async def test_a_handshake_that_comes_byte_by_byte_gives_way_to_a_newcomer_when_it_has_had_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(handshake_places, "SLOW_MS", 0)
+    async with ScriptedBroker() as broker:
+        under_test = SecuredRelayUnderTest(broker.port, ports(listening()))
+        under_test.relay.handshakes = HandshakePlaces(2)
+        async with under_test:
+            slow = await silent_ones(under_test, 2)
+            for each in slow:
+                each.write(b"\x16")
+
+            # When
+            _, writer = await connected(under_test)
+            writer.write(request(1))
+
+            # Then
+            assert await broker.until_received(len(request(1))) == request(1)
+            assert under_test.counted.of("connections_expired", "handshake_crowded") == 1
+            for each in (*slow, writer):
+                each.close()
+
+
 async def test_silent_handshakes_leave_room_to_clients_that_have_yet_to_prove_who_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
