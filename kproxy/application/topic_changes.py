@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
+from kproxy.handlers.groups.watched_topics import WantedNames
 from kproxy.handlers.ports import Clock
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.topic_changes import TopicChange
@@ -37,7 +38,7 @@ class TopicChanges:
         self._share_groups = share_groups
         self._tasks = tasks
         self._looks = ClusterLooks(
-            metadata.look, share_groups.watched_topics.names, clock=clock, interval_ms=interval_ms
+            self._look, share_groups.watched_topics.wanted, clock=clock, interval_ms=interval_ms
         )
         self._log_starts: dict[TopicIdPartition, int] = {}
         self._moving: asyncio.Task[None] | None = None
@@ -61,6 +62,9 @@ class TopicChanges:
                 self._log_starts[TopicIdPartition(topic_id, partition)] = offset
         if self._log_starts and (self._moving is None or self._moving.done()):
             self._moving = self._tasks.spawn(self._move_log_starts(), name="moved log starts")
+
+    async def _look(self, wanted: WantedNames) -> bool:
+        return await self._metadata.look(wanted.lasting, wanted.in_passing)
 
     def _topics_moved(self, topic_ids: Collection[TopicId]) -> None:
         if self._share_groups.topics_moved(topic_ids):

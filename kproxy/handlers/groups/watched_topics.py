@@ -1,56 +1,129 @@
 """Which topics share groups are about: what changes in the cluster is looked for among them."""
 
-from collections import Counter
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final, NamedTuple
 
 from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.group_topics import subscription
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group import ShareGroup
+
+MOST_MISSING: Final = 1_000
+"""So many subscribed topics that do not exist are looked for each time; of more so many, one after the other."""
+
+MOST_COUNTED: Final = 50_000
+"""Names of groups with other topics than the last time that are counted in one turn, some 50 ms; the rest next time."""
+
+
+class WantedNames(NamedTuple):
+    """What to look for this time."""
+
+    lasting: frozenset[str]
+    """The same object as the last time when they are the same."""
+    in_passing: Sequence[str]
+    """Others that may exist by now, another time others again."""
+
+
+class _NamesOfGroup(NamedTuple):
+    group: ShareGroup
+    revision: int
+    existing: frozenset[str]
+    missing: frozenset[str]
+
+
+_NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class WatchedTopics:
     """The names of all topics that some member subscribed to, or of which some group has durable state.
 
-    They are counted by name: what a group costs, in time and memory, is what is new about it.
+    They are counted by name: what a group costs, in time and memory, is what is new about it. Clients may name very
+    many topics that do not exist: what a look costs is bounded by those that do.
     """
 
-    __slots__ = ("_coordinator", "_group_counts", "_names", "_of_groups")
+    __slots__ = ("_coordinator", "_existing", "_has_changed", "_late", "_missing", "_names", "_of_groups")
 
     def __init__(self, coordinator: GroupCoordinator) -> None:
         self._coordinator = coordinator
-        self._of_groups: dict[GroupId, tuple[ShareGroup, int, frozenset[str]]] = {}
-        self._group_counts: Counter[str] = Counter()
-        self._names: frozenset[str] = frozenset()
+        self._of_groups: dict[GroupId, _NamesOfGroup] = {}
+        self._existing: Counter[str] = Counter()
+        self._missing: OrderedDict[str, int] = OrderedDict()  # what was looked for longest ago first
+        self._has_changed = False
+        self._late: list[GroupId] = []  # of which the names are not counted yet
+        self._names = _NOTHING
+
+    def wanted(self) -> WantedNames | None:
+        """Return what to look for now, None when there is nothing."""
+        names = self.names()
+        in_passing = self._next_missing() if len(self._missing) > MOST_MISSING else ()
+        return WantedNames(names, in_passing) if names or in_passing else None
 
     def names(self) -> frozenset[str]:
-        """Return them: the same object as the last time when they are the same. Costs little while no group changes."""
+        """Return those that are looked for each time: all that exist or have state, and the missing ones if few.
+
+        The same object as the last time when they are the same. Costs little while no group changes.
+        """
         before, self._of_groups = self._of_groups, {}
-        for group_id in self._coordinator.group_ids:
+        late, self._late = self._late, []
+        room = MOST_COUNTED
+        for group_id in dict.fromkeys((*late, *self._coordinator.group_ids)):
             group = self._coordinator.find(group_id)
-            assert group is not None, f"{group_id} is among the ids"
+            if group is None:
+                continue  # it was late, and is gone
             seen = before.pop(group_id, None)
-            if seen is None or seen[0] is not group or seen[1] != group.revision:
-                names_before = frozenset[str]() if seen is None else seen[2]
-                seen = (group, group.revision, _names_of(group))
-                self._count(names_before, seen[2])
-            self._of_groups[group_id] = seen
-        for _, _, names_before in before.values():
-            self._count(names_before, frozenset())
-        if self._group_counts.keys() != self._names:
-            self._names = frozenset(self._group_counts)
+            if seen is None or seen.group is not group or seen.revision != group.revision:
+                if room > 0:
+                    seen_before, seen = seen, _names_of(group)
+                    room -= self._count(seen_before, seen)
+                else:
+                    self._late.append(group_id)
+            if seen is not None:
+                self._of_groups[group_id] = seen
+        for gone in before.values():
+            self._count(gone, None)
+        if self._has_changed:
+            self._has_changed = False
+            few = self._missing if len(self._missing) <= MOST_MISSING else ()
+            names = frozenset(self._existing).union(few)
+            self._names = self._names if names == self._names else names
         return self._names
 
-    def _count(self, before: frozenset[str], after: frozenset[str]) -> None:
+    def _next_missing(self) -> Sequence[str]:
+        names = [*islice(self._missing, MOST_MISSING)]
+        for name in names:
+            self._missing.move_to_end(name)
+        return names
+
+    def _count(self, before: _NamesOfGroup | None, after: _NamesOfGroup | None) -> int:
+        """Count what is different, and return how many names that was."""
+        existing_before, missing_before = (
+            (before.existing, before.missing) if before else (_NOTHING, _NOTHING)
+        )
+        existing, missing = (after.existing, after.missing) if after else (_NOTHING, _NOTHING)
+        return self._count_in(self._existing, existing_before, existing) + self._count_in(
+            self._missing, missing_before, missing
+        )
+
+    def _count_in(self, counts: dict[str, int], before: frozenset[str], after: frozenset[str]) -> int:
         if before is after:
-            return
-        counts = self._group_counts
-        counts.update(after - before)
-        for name in before - after:
+            return 0
+        begun, ended = after - before, before - after
+        for name in begun:
+            counts[name] = counts.get(name, 0) + 1
+            self._has_changed = True
+        for name in ended:
             counts[name] -= 1
             if not counts[name]:
                 del counts[name]
+                self._has_changed = True
+        return len(begun) + len(ended)
 
 
-def _names_of(group: ShareGroup) -> frozenset[str]:
+def _names_of(group: ShareGroup) -> _NamesOfGroup:
     """Return the names of one group: its own set wherever there is no other."""
-    subscribed, with_state = group.topics.subscribed_names, group.state_topic_names.values()
-    return subscribed if subscribed.issuperset(with_state) else subscribed.union(with_state)
+    subscribed = group.topics.subscribed_names
+    existing = frozenset(group.topics.known).union(group.state_topic_names.values())
+    missing = subscribed - existing if existing else subscribed
+    return _NamesOfGroup(group, group.revision, subscription(existing), subscription(missing))

@@ -204,17 +204,17 @@ class ClusterMetadataCache:
         if stale := self._view.names_not_confirmed_after(topic_ids, now_ms - not_older_than_ms):
             await self._rounds.join(names=stale)
 
-    async def look(self, names: Collection[str]) -> bool:
+    async def look(self, names: Collection[str], in_passing: Sequence[str] = ()) -> bool:
         """Ask for the brokers and for the topics of `names`, and take in what is different; cheap when nothing is.
 
-        `names` must be the same object, unchanged, as long as the same topics are meant. Returns False when brokers
-        say different things of some topic, so that it stays as it was.
+        `names` must be the same object, unchanged, as long as the same topics are meant; those `in_passing` are meant
+        this once. Returns False when brokers say different things of some topic, so that it stays as it was.
 
         Raises:
             BrokerUnavailable: nobody answers.
         """
         try:
-            are_settled = [await self._look(each) for each in self._looks.at(names, self._view)]
+            are_settled = [await self._look(each) for each in self._looks.at(names, self._view, in_passing)]
         except BrokerUnavailable as failure:
             self._counting.count("metadata_looks", 1, "failed")
             self._note_unreachable(failure)

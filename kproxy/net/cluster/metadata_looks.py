@@ -77,7 +77,7 @@ class MetadataLook:
 
 
 class MetadataLooks:
-    """The looks at a collection of topics; made anew when that is another object, divided when they grew too large."""
+    """The looks at a collection of topics; made anew where other topics are meant, divided when they grew too large."""
 
     __slots__ = ("_looks", "_view_version", "names")
 
@@ -87,18 +87,42 @@ class MetadataLooks:
         self._looks: Sequence[MetadataLook] = ()
         self._view_version = -1
 
-    def at(self, names: Collection[str], view: ClusterView) -> Sequence[MetadataLook]:
-        """Return the looks at `names`, which must not change; `view` knows how many partitions these topics have."""
+    def at(
+        self, names: Collection[str], view: ClusterView, in_passing: Sequence[str] = ()
+    ) -> Sequence[MetadataLook]:
+        """Return the looks at `names`, which must not change, and, this once, at TOPICS_PER_LOOK others at most.
+
+        `view` knows how many partitions these topics have.
+        """
         is_other = names is not self.names
         if is_other:
-            ordered = sorted(names)
-            starts = range(0, len(ordered), TOPICS_PER_LOOK)
-            self._looks = [MetadataLook(ordered[start : start + TOPICS_PER_LOOK]) for start in starts]
+            self._looks = _changed(self._looks, frozenset(self.names), frozenset(names), view)
             self.names = names
         if is_other or view.version != self._view_version:
             self._looks = [part for look in self._looks for part in _divided(look, view)]
             self._view_version = view.version
-        return self._looks
+        return [*self._looks, MetadataLook(in_passing)] if in_passing else self._looks
+
+
+def _changed(
+    looks: Sequence[MetadataLook], before: frozenset[str], after: frozenset[str], view: ClusterView
+) -> Sequence[MetadataLook]:
+    """Return looks at `after` in place of `looks`, which were at `before`: the same ones wherever nothing changed.
+
+    What is new goes with what is left where something went, and with what the small ones were about.
+    """
+    gone = before - after
+    kept = [look for look in looks if gone.isdisjoint(look.names) and not _is_small(look, view)]
+    pending = sorted(after.difference(*(look.names for look in kept)))
+    starts = range(0, len(pending), TOPICS_PER_LOOK)
+    return [*kept, *(MetadataLook(pending[start : start + TOPICS_PER_LOOK]) for start in starts)]
+
+
+def _is_small(look: MetadataLook, view: ClusterView) -> bool:
+    """Whether it has room for three more like it."""
+    if len(look.names) > TOPICS_PER_LOOK // 4:
+        return False
+    return sum(map(view.partition_count, look.names)) <= PARTITIONS_PER_LOOK // 4
 
 
 def _divided(look: MetadataLook, view: ClusterView) -> Sequence[MetadataLook]:

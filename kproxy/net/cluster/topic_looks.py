@@ -1,14 +1,16 @@
 """`ClusterLooks`: a look at the topics that matter every so often, and at once when something tells of a change."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
 from kproxy.telemetry import logs
+
+Names = TypeVar("Names")
 
 log = logs.logger("net.cluster.topic_looks")
 
@@ -19,7 +21,7 @@ LONGEST_PAUSE_MS: Final = 5_000
 """Between two looks while the cluster does not answer."""
 
 
-class ClusterLooks:
+class ClusterLooks(Generic[Names]):
     """Calls `look` with `names()`, one call at a time; not at all while there are no names.
 
     Every `interval_ms`, sooner after `look_soon` or when `look` says that brokers disagree, and later after failures
@@ -28,8 +30,8 @@ class ClusterLooks:
 
     def __init__(
         self,
-        look: Callable[[Collection[str]], Awaitable[bool]],
-        names: Callable[[], Collection[str]],
+        look: Callable[[Names], Awaitable[bool]],
+        names: Callable[[], Names | None],
         *,
         clock: Clock,
         interval_ms: int,

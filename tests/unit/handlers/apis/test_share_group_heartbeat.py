@@ -6,7 +6,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, PartitionInitialization
-from kproxy.share.identifiers import StateEpoch
+from kproxy.share.identifiers import GroupId, StateEpoch
 from kproxy.share.limits import GroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
@@ -141,7 +141,8 @@ async def test_the_members_of_a_group_together_subscribe_to_10_000_topics_at_mos
     assert answer.error_code == ErrorCode.INVALID_REQUEST
     assert answer.error_message is not None
     assert "10001 topics together, expected 10000 at most" in answer.error_message
-    assert world.groups.watched_topics.names() == set(names)
+    view = world.groups.coordinator.describe(GroupId("g"))
+    assert {*view.members[0].subscribed_topic_names} == set(names)
 
 
 # ---- refusals

@@ -3,9 +3,14 @@
 import gc
 import tracemalloc
 
+import pytest
+
+from kproxy.handlers.groups import watched_topics
 from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
+from kproxy.handlers.groups.watched_topics import MOST_MISSING, WantedNames
 from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
 
+NONE_WANTED = WantedNames(frozenset(), ())
 NAME_HOLDERS = (
     "test_watched_topics.py",
     "share_group.py",
@@ -92,6 +97,76 @@ async def test_groups_that_were_forgotten_and_restored_are_seen_as_they_are() ->
     # Then
     assert forgotten == frozenset()
     assert world.groups.watched_topics.names() == {"orders"}
+
+
+async def test_of_very_many_topics_that_do_not_exist_some_are_looked_for_each_time_and_all_in_turn() -> None:
+    """What clients name must not make each look as long as it pleases them."""
+    # Given
+    world = ShareGroupWorld()
+    names = {f"to come {number}" for number in range(2 * MOST_MISSING + 500)}
+    await world.member().heartbeat(0, ["orders", *names])
+
+    # When
+    wanted = [world.groups.watched_topics.wanted() or NONE_WANTED for _ in range(3)]
+
+    # Then
+    assert wanted[0].lasting == {"orders"}
+    assert wanted[0].lasting is wanted[2].lasting
+    assert [len(each.in_passing) for each in wanted] == [MOST_MISSING] * 3
+    assert names == {name for each in wanted for name in each.in_passing}
+
+
+async def test_a_topic_of_very_many_is_looked_for_each_time_as_soon_as_its_group_knows_that_it_exists() -> (
+    None
+):
+    # Given
+    world = ShareGroupWorld()
+    names = [f"to come {number}" for number in range(MOST_MISSING + 1)]
+    joined = await world.member().heartbeat(0, ["payments", *names])
+    before = world.groups.watched_topics.wanted() or NONE_WANTED
+    world.metadata.create_topic("payments", PAYMENTS)
+    world.groups.topics_moved([PAYMENTS])
+
+    # When
+    await world.member().heartbeat(joined.member_epoch)
+    after = world.groups.watched_topics.wanted() or NONE_WANTED
+
+    # Then
+    assert before.lasting == frozenset()
+    assert after.lasting == {"payments"}
+    assert set(names).issuperset(after.in_passing)
+
+
+async def test_groups_with_very_many_new_names_are_watched_some_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(watched_topics, "MOST_COUNTED", 3)
+    world = ShareGroupWorld()
+    for group_id in "abcde":
+        await world.member(group_id=group_id).heartbeat(0, [f"one of {group_id}", f"two of {group_id}"])
+
+    # When
+    counts = [len(world.groups.watched_topics.names()) for _ in range(3)]
+    world.groups.forget_groups(["a", "e"])
+
+    # Then
+    assert counts == [4, 8, 10]
+    assert world.groups.watched_topics.names() == {f"{each} of {g}" for g in "bcd" for each in ("one", "two")}
+
+
+async def test_nothing_is_wanted_when_no_group_is_about_any_topic() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["to come"])
+    one = world.groups.watched_topics.wanted()
+
+    # When
+    await world.member().heartbeat(-1)
+
+    # Then
+    assert one == WantedNames(frozenset(["to come"]), ())
+    assert world.groups.watched_topics.wanted() is None
 
 
 async def test_a_topic_is_watched_as_long_as_one_of_its_groups_is_there() -> None:

@@ -141,6 +141,52 @@ async def test_topics_of_many_partitions_are_looked_at_in_several_requests_once_
         assert looks(backing)[0] == 3
 
 
+def test_only_the_looks_are_made_anew_whose_topics_are_others() -> None:
+    # Given
+    names = frozenset(f"topic {number:05}" for number in range(5 * TOPICS_PER_LOOK))
+    all_looks, view = MetadataLooks(), ClusterView(unknown_ttl_ms=1_000)
+    before = all_looks.at(names, view)
+
+    # When
+    after = all_looks.at(names - {"topic 00007"} | {"new", "newer"}, view)
+
+    # Then
+    assert len(set(before) & set(after)) == 4
+    assert {name for look in after for name in look.names} == names - {"topic 00007"} | {"new", "newer"}
+    assert sum(len(look.names) for look in after) == len(names) + 1
+
+
+def test_looks_that_became_small_are_put_together() -> None:
+    # Given
+    all_looks, view = MetadataLooks(), ClusterView(unknown_ttl_ms=1_000)
+    names = frozenset(f"topic {number:05}" for number in range(5 * TOPICS_PER_LOOK))
+    all_looks.at(names, view)
+    few = frozenset(name for name in names if name.endswith("01"))
+
+    # When
+    all_looks.at(few, view)
+    after = all_looks.at(few | {"new"}, view)
+
+    # Then
+    assert [look.names for look in after] == [sorted(few | {"new"})]
+
+
+async def test_a_topic_that_is_looked_for_in_passing_is_found_and_asked_for_once() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        cluster.create_topic("payments", PAYMENTS)
+        names = frozenset({"orders"})
+
+        # When
+        await backing.metadata.look(names, ["payments", "to come"])
+        await backing.metadata.look(names)
+
+        # Then
+        assert backing.metadata.describe(PAYMENTS) is not None
+        assert len(cluster.asked(ApiKey.METADATA)) == 3
+
+
 async def test_a_look_that_nobody_answers_fails_and_says_so_once_it_succeeds_again() -> None:
     # Given
     async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
