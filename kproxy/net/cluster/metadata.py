@@ -97,8 +97,7 @@ class ClusterMetadataCache:
         Raises:
             BrokerUnavailable: it had to be asked, and nobody answers.
         """
-        if unheard := [name for name in names if self._is_unheard(name)]:
-            await self._questions.ask(unheard)
+        await self._questions.ask(names)
         now_ms = self._clock.now_ms()
         found = ((name, self._view.topic_named(name, now_ms)) for name in names)
         return {name: description for name, description in found if description is not None}
@@ -119,8 +118,7 @@ class ClusterMetadataCache:
         Raises:
             BrokerUnavailable: it had to be asked, and nobody answers.
         """
-        if unheard := [topic_id for topic_id in topic_ids if self._is_unheard(topic_id)]:
-            await self._questions.ask(unheard)
+        await self._questions.ask(topic_ids)
         now_ms = self._clock.now_ms()
         found = ((topic_id, self._view.topic_with_id(topic_id, now_ms)) for topic_id in topic_ids)
         return {topic_id: description for topic_id, description in found if description is not None}

@@ -6,7 +6,7 @@ asks for a few is answered by the next one, however much others ask for.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +23,7 @@ MOST_IN_TURN: Final = 50
 """Names and ids that are taken of one asker before it is the next one's turn."""
 
 MOST_AT_ONCE: Final = 500
-"""Whoever asked for more goes on in a turn of its own, for that is long work mostly."""
+"""Whoever asks for more begins, and goes on, in a turn of its own, for that is long work mostly."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,13 +59,23 @@ class TopicQuestions:
         self._rounds = MetadataRounds(self._run, clock=clock, tasks=tasks, timing=timing)
         self._joined: list[_Question] = []  # who waits for the round that begins next
 
-    async def ask(self, keys: Sequence[str | TopicId]) -> None:
-        """Return when all of `keys` were asked for, or have been heard of meanwhile.
+    async def ask(self, keys: Collection[str] | Collection[TopicId]) -> None:
+        """Return when all of `keys` have been heard of, now or before, or were asked for.
 
         Raises:
             BrokerUnavailable: a round failed, or they were not all asked for after `max_wait_ms`.
         """
-        question = _Question(keys)
+        unheard = filter(self._is_unheard, keys)
+        first = next(unheard, None)
+        if first is None:
+            return
+        if len(keys) > MOST_AT_ONCE:  # very many may have waited for the same thing before
+            await let_others_go_on()
+        await self._ask(_Question([first, *unheard]))
+        if len(keys) > MOST_AT_ONCE:
+            await let_others_go_on()
+
+    async def _ask(self, question: _Question) -> None:
         try:
             async with asyncio.timeout(self._timing.max_wait_ms / 1000):
                 while not question.is_asked:
@@ -74,9 +84,7 @@ class TopicQuestions:
         except TimeoutError:
             raise self._rounds.unanswered() from None
         finally:
-            question.position = len(keys)  # nobody waits for the rest any more
-        if len(keys) > MOST_AT_ONCE:
-            await let_others_go_on()
+            question.position = len(question.keys)  # nobody waits for the rest any more
 
     async def _run(self, this_round: MetadataRound) -> None:
         # In the turn in which nobody can join it any more.

@@ -31,6 +31,9 @@ MOST_GONE: Final = 10_000
 MOST_MISSING: Final = 50_000
 """Names and ids that are remembered as missing; what was forgotten is asked for again."""
 
+MOST_FORGOTTEN: Final = 2_000
+"""Of what was missing too long ago, with each answer, which tells of fewer."""
+
 
 class TopicIdsMissing(BrokerUnavailable):
     """The backing cluster has no topic ids, on which share groups are built.
@@ -141,7 +144,11 @@ class ClusterView:
         for key in chain[str | TopicId](absent_names, absent_ids):
             missing[key] = until_ms
             missing.move_to_end(key)
-        while missing and (len(missing) > MOST_MISSING or next(iter(missing.values())) <= now_ms):
+        while len(missing) > MOST_MISSING:
+            missing.popitem(last=False)
+        for _ in range(MOST_FORGOTTEN):
+            if not missing or next(iter(missing.values())) > now_ms:
+                break
             missing.popitem(last=False)
 
     def expect(self, names: Iterable[str]) -> None:

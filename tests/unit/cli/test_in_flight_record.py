@@ -58,7 +58,7 @@ def test_what_comes_next_goes_by_the_state(offset: str, coming: str) -> None:
 @pytest.mark.parametrize(
     ("offset", "why"),
     [
-        ("99", "it is done with: kproxy replay audit has its history"),
+        ("99", "it is done with: kproxy log audit has its history"),
         ("110", "nobody has fetched it yet"),
     ],
 )
