@@ -99,6 +99,8 @@ def stuck_groups(*, others: int = 12) -> StuckGroups:
     """One group that is stuck at a record, and `others` that lag a little."""
     inspectable = Inspectable()
     inspectable.clock = ManualClock(31_000)
+    for node_id in (1, 2):
+        inspectable.know_broker(node_id, advertised=f"127.0.0.1:{19092 + node_id}")
     inspectable.join(ALICE, group_id="orders-workers", client_id="billing-1")
     inspectable.join(BOB, group_id="orders-workers", client_id="billing-2")
     _fill(inspectable)
