@@ -28,6 +28,14 @@ LEFT_SCREEN = "\x1b[?1049l"
 CURSOR_SHOWN = "\x1b[?25h"
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """Whoever runs in the background of a shell without a terminal ignores SIGINT, and so do its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Terminal:
     """A terminal of 100 columns and 30 rows, with `kproxy top` on it."""
 
