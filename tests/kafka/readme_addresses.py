@@ -12,6 +12,8 @@ from typing import Any, Final
 ANSWER_TIMEOUT_SECONDS: Final = 10.0
 ASKING_THE_ADMIN_PORT: Final = (
     ["why"],
+    ["top"],
+    ["brokers"],
     ["doctor"],
     ["status"],
     ["groups"],

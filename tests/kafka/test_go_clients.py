@@ -12,7 +12,7 @@ from tests.real_kafka import accounts, administration
 from tests.real_kafka.accounts import counts_by_id, misaccounted, received_after_the_end
 from tests.real_kafka.consumption import consume_together, settled
 from tests.real_kafka.everyday import for_soak
-from tests.real_kafka.go_programs import AdminRefused, Answers, GoShareAdmin, GoShareMember
+from tests.real_kafka.go_programs import AdminRefused, Answers, GoShareAdmin, GoShareMember, programs
 from tests.real_kafka.share_endpoint import (
     KPROXY_OLDEST,
     KPROXY_REFERENCE,
@@ -88,6 +88,7 @@ def test_three_go_members_settle_every_record_once_and_released_ones_come_again(
 
 
 def test_kadm_is_told_what_a_stock_broker_tells(share_endpoint: EndpointsOfSession) -> None:
+    programs()  # to build them may take longer than the sessions of members last
     stock, through_kproxy = on_both(share_endpoint, told_to_kadm)
 
     assert isinstance(stock, dict)
@@ -102,6 +103,7 @@ def test_kadm_is_told_what_a_stock_broker_tells(share_endpoint: EndpointsOfSessi
 def test_kadm_is_told_the_same_in_front_of_older_brokers(
     share_endpoint: EndpointsOfSession, behind: str
 ) -> None:
+    programs()
     stock, older = told_to_kadm(Groups(share_endpoint(NATIVE))), told_to_kadm(Groups(share_endpoint(behind)))
 
     assert older == stock
