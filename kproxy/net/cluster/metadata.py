@@ -212,11 +212,7 @@ class ClusterMetadataCache:
             BrokerUnavailable: nobody answers.
         """
         try:
-            looks = self._looks.at(names, self._view, in_passing)
-            are_settled = [
-                await self._look(each, is_compared=not in_passing or each.names is not in_passing)
-                for each in looks
-            ]
+            are_settled = [await self._look(each) for each in self._looks.at(names, self._view, in_passing)]
         except BrokerUnavailable as failure:
             self._counting.count("metadata_looks", 1, "failed")
             self._note_unreachable(failure)
@@ -293,7 +289,7 @@ class ClusterMetadataCache:
         undecided = await self._take_in(response, asked_names, expected)
         return denied_topics(response, expected, undecided)
 
-    async def _look(self, look: MetadataLook, *, is_compared: bool) -> bool:
+    async def _look(self, look: MetadataLook) -> bool:
         async def question(client: BrokerClient) -> LookAnswer | None:
             answer = await look.ask(client, self._view)
             if answer is not None:
@@ -301,7 +297,7 @@ class ClusterMetadataCache:
             return answer
 
         answer = await self._contact.ask(question)
-        if is_compared:
+        if look.is_compared:
             self._counting.count("metadata_looks", 1, "same" if answer is None else "different")
         if answer is None:
             return True

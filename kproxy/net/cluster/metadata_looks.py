@@ -38,10 +38,12 @@ class LookAnswer:
 class MetadataLook:
     """One question for some topics, and what was answered the last time."""
 
-    __slots__ = ("_answer", "_request", "_view_version", "names")
+    __slots__ = ("_answer", "_request", "_view_version", "is_compared", "names")
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], *, is_compared: bool = True) -> None:
         self.names = names
+        self.is_compared = is_compared
+        """Whether there is a look before it, or will be one after it, at the same names."""
         self._request: PreparedRequest | None = None
         self._answer: LastingParts | None = None
         self._view_version = -1
@@ -101,7 +103,7 @@ class MetadataLooks:
         if is_other or view.version != self._view_version:
             self._looks = [part for look in self._looks for part in _divided(look, view)]
             self._view_version = view.version
-        return [*self._looks, MetadataLook(in_passing)] if in_passing else self._looks
+        return [*self._looks, MetadataLook(in_passing, is_compared=False)] if in_passing else self._looks
 
 
 def _changed(
