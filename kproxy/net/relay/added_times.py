@@ -28,7 +28,7 @@ class AddedTimes:
 
     A part of a request counts for the newest request of its connection, one of a response for the oldest that is owed.
     One part in `ONE_IN` is measured, and nothing of what streams by in large chunks, from the middle of a frame. There
-    is one for all connections: what is begun is ended in the same turn.
+    is one for all connections: what is begun is ended in the same turn, or with the next part.
     """
 
     __slots__ = ("_began_s", "_observe", "_oldest", "_seconds", "_to_come")
@@ -45,14 +45,14 @@ class AddedTimes:
     def begin(self, owed: Sequence[ResponseSlot]) -> None:
         """Note that something came on a connection that is `owed` these responses."""
         self._to_come -= 1
-        if self._to_come:
+        if self._to_come > 0:
             return
         self._oldest = owed[0] if owed else None
         self._began_s = self._seconds()
 
     def end(self, side: str, owed: Sequence[ResponseSlot]) -> None:
         """Note that it was passed on; it came from `side`, and these responses are owed now."""
-        if self._to_come:
+        if self._to_come > 0:
             return
         self._to_come = ONE_IN
         slot = self._oldest

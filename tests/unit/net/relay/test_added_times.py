@@ -58,3 +58,15 @@ def test_what_passes_is_measured_from_its_arrival_until_it_was_written() -> None
 
     # Then
     assert measured.observer.observations["relay_added_seconds", "Fetch", "client"] == [0.001]
+
+
+def test_a_part_that_is_never_passed_on_ends_no_measuring() -> None:
+    # Given: what came broke the connection, or brought more of it in the same turn
+    measured = Measured()
+    measured.added.begin([PRODUCE])
+
+    # When
+    taken = measured.take("broker", [FETCH], [])
+
+    # Then
+    assert taken == ["Fetch", "broker"]
