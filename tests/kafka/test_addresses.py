@@ -23,6 +23,7 @@ from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataReque
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kproxy.wire.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kproxy.wire.messages.produce_response import ProduceResponse
+from tests.compatibility.clients.propagation import wait_until_known_everywhere
 from tests.in_memory.record_batch_bytes import record_batch
 from tests.real_kafka import administration
 from tests.real_kafka.java_probe import JavaShareMember
@@ -107,6 +108,7 @@ def test_whoever_asks_the_wrong_broker_is_told_of_no_broker_but_by_kproxys_port(
     # Given
     endpoint = share_endpoint(KPROXY_THREE_BROKERS)
     kproxy, topic = kproxy_of(endpoint), endpoint.new_topic()
+    wait_until_known_everywhere(kproxy.bootstrap_servers, topic, partitions=1)
     metadata = _topic_metadata(kproxy.bootstrap_servers, topic)
     leader = metadata.partitions[0].leader_id
     wrong_broker = next(node_id for node_id in endpoint.cluster.node_ids if node_id != leader)

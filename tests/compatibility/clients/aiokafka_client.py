@@ -13,6 +13,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from tests.compatibility.backings import rack_of
 from tests.compatibility.clients.probe import (
     ANSWER_TIMEOUT_SECONDS,
+    OFFSET_OF_A_TRANSACTION,
     POLL_SECONDS,
     Check,
     Ground,
@@ -85,8 +86,12 @@ async def _transactions(ground: Ground) -> None:
     everything = await _consume(ground, target, 30, isolation_level="read_uncommitted")
     expect_values(everything, kept + dropped + kept)
     async with _admin(ground) as admin:
-        offsets = await admin.list_consumer_group_offsets(group)
-    expect_equal(offsets[TopicPartition(source, 0)].offset, 1, "offset committed in the transaction")
+
+        async def is_committed() -> bool:
+            offset = (await admin.list_consumer_group_offsets(group)).get(TopicPartition(source, 0))
+            return offset is not None and offset.offset == 1
+
+        await _eventually(is_committed, OFFSET_OF_A_TRANSACTION)
 
 
 async def _topics(ground: Ground) -> None:

@@ -33,6 +33,7 @@ from confluent_kafka.admin import (
 from tests.compatibility.backings import rack_of
 from tests.compatibility.clients.probe import (
     ANSWER_TIMEOUT_SECONDS,
+    OFFSET_OF_A_TRANSACTION,
     Check,
     Ground,
     Unexpected,
@@ -98,7 +99,7 @@ def _transactions(ground: Ground) -> None:
     expect_values(_values_of(committed), kept + values("also kept", 10))
     everything = _consume(ground, target, 30, {"isolation.level": "read_uncommitted"})
     expect_values(_values_of(everything), kept + dropped + values("also kept", 10))
-    expect_equal(_committed_offset(ground, group, source), 1, "offset committed in the transaction")
+    eventually(lambda: _committed_offset(ground, group, source) == 1, OFFSET_OF_A_TRANSACTION)
 
 
 def _follower_fetching(ground: Ground) -> None:

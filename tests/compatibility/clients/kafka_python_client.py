@@ -24,6 +24,7 @@ from kafka.errors import NoError
 from tests.compatibility.backings import rack_of
 from tests.compatibility.clients.probe import (
     ANSWER_TIMEOUT_SECONDS,
+    OFFSET_OF_A_TRANSACTION,
     Check,
     Ground,
     Unexpected,
@@ -102,8 +103,18 @@ def _transactions(ground: Ground) -> None:
     expect_values(committed, kept + kept)
     everything = _consume(ground, target, 30, isolation_level="read_uncommitted")
     expect_values(everything, kept + dropped + kept)
-    answer = _admin(ground).list_group_offsets({group: None})[group]
-    expect_equal(answer[TopicPartition(source, 0)].offset, 1, "offset committed in the transaction")
+    admin, committed_at = _admin(ground), TopicPartition(source, 0)
+    eventually(
+        lambda: (
+            [
+                told.offset
+                for at, told in admin.list_group_offsets({group: None})[group].items()
+                if at == committed_at
+            ]
+            == [1]
+        ),
+        OFFSET_OF_A_TRANSACTION,
+    )
 
 
 def _follower_fetching(ground: Ground) -> None:

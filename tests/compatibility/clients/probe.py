@@ -23,6 +23,9 @@ BATCHES: Final = 3
 ANSWER_TIMEOUT_SECONDS: Final = 30.0
 POLL_SECONDS: Final = 0.05
 ERROR_CHARACTERS: Final = 1500
+OFFSET_OF_A_TRANSACTION: Final = "the offset is committed in the transaction"
+"""What to wait for: a coordinator shows what a transaction committed some time after its end was answered
+(GroupCoordinator.scheduleHandleTxnCompletion of Kafka 2.8)."""
 
 _numbers: Final = itertools.count(1)
 
