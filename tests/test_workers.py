@@ -68,6 +68,16 @@ def test_ends():
     os._exit(3)
 """
 
+LET_THE_LAST_WORKER_WAIT: Final = """
+import os
+from pathlib import Path
+
+def pytest_collection_finish(session):
+    while os.environ.get("PYTEST_XDIST_WORKER") == "gw3" and not Path(__file__).with_name("test_c.worker").exists():
+        pass
+"""
+"""In its collection, until a test of another file was run."""
+
 
 def written(folder: Path, files: Mapping[str, str]) -> Path:
     for name, text in files.items():
@@ -140,6 +150,21 @@ def test_a_test_that_ends_its_worker_fails_once_and_the_rest_of_its_file_is_run(
     assert run.returncode == 1
     assert "3 failed, 3 passed in" in told.splitlines()[-1]
     assert "crashed while running 'test_a.py::test_ends'" in told
+
+
+def test_workers_that_replace_others_need_not_be_ready_together(tmp_path: Path) -> None:
+    # Given
+    tests = {"test_a.py": ENDS_AT_LAST, "test_b.py": ENDS_AT_LAST}
+    tests |= dict.fromkeys(("test_c.py", "test_d.py"), TELLS_ITS_WORKER)
+    folder = written(tmp_path, tests | {"conftest.py": LET_THE_LAST_WORKER_WAIT})
+
+    # When
+    with started(folder) as run:
+        told, _ = run.communicate(timeout=END_TIMEOUT_SECONDS)
+
+    # Then
+    assert run.returncode == 1, told
+    assert "2 failed, 4 passed in" in told.splitlines()[-1]
 
 
 def test_an_interrupted_run_leaves_no_process_behind(tmp_path: Path) -> None:

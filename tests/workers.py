@@ -67,6 +67,14 @@ class SharesOfFiles(LoadScopeScheduling):
         super().remove_node(node)
         return died_in
 
+    def _reschedule(self, node: Any) -> None:
+        """Give a worker its next share, once it has told what it collected.
+
+        xdist's own scheduler fails with a KeyError where two workers are replaced and one of them is through first.
+        """
+        if node in self.registered_collections:
+            super()._reschedule(node)
+
     def _split_scope(self, nodeid: str) -> str:
         return share_of(nodeid)
 
