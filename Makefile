@@ -102,7 +102,7 @@ test: prerequisites-of-tests setup check ## every test but the long ones, on rea
 	$(PYTEST) $(REAL_TESTS) $(SHARED)
 
 .PHONY: unit
-unit: $(INSTALLED) ## unit tests, properties, models: about five minutes
+unit: $(INSTALLED) ## unit tests, properties, models: about six minutes
 	$(PYTEST) $(UNIT_TESTS) -m "not soak" $(UNITS_SHARED)
 	$(PYTEST) $(WEIGHING_TESTS) -m "not soak" $(UNITS_SHARED)
 

@@ -9,9 +9,9 @@ from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
 from kproxy.cli.log_reading import opened
 from kproxy.cli.log_replay import replay_log, selected_part, servers_text, warn_of_unusable, with_selection
 from kproxy.cli.output import Column, Output, with_output
-from kproxy.cli.time_options import MOMENT
 from kproxy.notation import TIME_FORMS, iso_time
 from kproxy.statelog.actors import Cause, RecordEnd
+from kproxy.time_options import MOMENT
 from kproxy.wording import counted
 
 ENDS: Final = (*(end.value for end in RecordEnd), Cause.OPERATOR.value, "not-recorded")

@@ -20,9 +20,9 @@ from kproxy.cli.log_replay import (
     with_selection,
 )
 from kproxy.cli.output import Column, Output, with_output
-from kproxy.cli.time_options import DURATION, MOMENT
 from kproxy.clients.admin_port import Item
 from kproxy.notation import TIME_FORMS
+from kproxy.time_options import DURATION, MOMENT
 
 
 def _last(name: str) -> Callable[[Item], object]:

@@ -17,9 +17,9 @@ from kproxy.jobs.history.selection import beginnings, known_in, with_topic_names
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.run_report import RunReport
 from kproxy.jobs.sources.log_reader import Gap
-from kproxy.jobs.times import TIME
 from kproxy.notation import TIME_FORMS, iso_time
 from kproxy.share.record_state import RecordState
+from kproxy.time_options import TIME
 
 _WORTH_AN_INDEX: Final = 100_000
 """Offsets: fewer are folded before an index is looked up."""

@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kproxy.jobs.analyses.waiting import NO_ACQUISITIONS, NO_ENDS
-from kproxy.jobs.history.buckets import DURATION, kafka_names, step_of, time_text_of
+from kproxy.jobs.history.buckets import kafka_names, step_of, time_text_of
 from kproxy.jobs.history.selection import SELECTION_OPTIONS, Selection, with_topic_names
 from kproxy.jobs.history.silver import SHARE_PARTITION
 from kproxy.jobs.job import Job, JobContext, JobResult
+from kproxy.time_options import DURATION
 
 _VALUES: Final = ("start_offset", "delivery_complete_count", "recorded_end_offset", "lag", "done", "stood_ms")
 

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from kproxy.jobs.history.buckets import (
-    DURATION,
     kafka_names,
     offset_step,
     step_of,
@@ -23,6 +22,7 @@ from kproxy.jobs.history.selection import SELECTION_OPTIONS, Selection, with_top
 from kproxy.jobs.history.silver import SHARE_PARTITION
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.statelog.actors import Cause
+from kproxy.time_options import DURATION
 
 _MOST_TIMES: Final = 120
 _MOST_OFFSETS: Final = 80

@@ -14,11 +14,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kproxy.jobs.analyses.waiting import NO_ACQUISITIONS, nothing_waiting, topic_ends, waiting_in
-from kproxy.jobs.history.buckets import DURATION, kafka_names, time_text_of
+from kproxy.jobs.history.buckets import kafka_names, time_text_of
 from kproxy.jobs.history.changes import event, is_change, is_done
 from kproxy.jobs.history.selection import SELECTION_OPTIONS, Selection, with_topic_names
 from kproxy.jobs.history.silver import SHARE_PARTITION
 from kproxy.jobs.job import Job, JobContext, JobResult
+from kproxy.time_options import DURATION
 
 _RECORD: Final = (*SHARE_PARTITION, "offset")
 _SHOWN: Final = (*_RECORD, "reason", "delivery_count", "done_behind", "lag", "since", "history")

@@ -10,7 +10,7 @@ from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.history.buckets import DURATION, kafka_names, step_of, time_text_of
+from kproxy.jobs.history.buckets import kafka_names, step_of, time_text_of
 from kproxy.jobs.history.changes import (
     ACCEPT,
     ACKNOWLEDGEMENTS,
@@ -26,6 +26,7 @@ from kproxy.jobs.history.changes import (
 from kproxy.jobs.history.selection import SELECTION_OPTIONS, Selection, with_topic_names
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.statelog.actors import Cause
+from kproxy.time_options import DURATION
 
 _DIMENSIONS: Final = {
     "time": ("time_ms",),

@@ -3,35 +3,16 @@
 from collections.abc import Sequence
 from typing import Final
 
-import click
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
-from kproxy.notation import camel_case, duration_ms_of
+from kproxy.notation import camel_case
 
 _STEPS_MS: Final = tuple(
     1000 * seconds
     for seconds in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200)
 )
 _DAY_MS: Final = 86_400_000
-
-
-class DurationType(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has none
-    """An option's value: milliseconds, from what `duration_ms_of` understands."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the milliseconds; a number passes. Fails as click's own types do."""
-        if isinstance(value, int):
-            return value
-        try:
-            return duration_ms_of(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-DURATION: Final = DurationType()
 
 
 def time_step_ms(span_ms: int, most: int) -> int:

@@ -20,9 +20,9 @@ from kproxy.jobs.history.silver import MISSING
 from kproxy.jobs.run_report import RunReport
 from kproxy.jobs.sources.local_rows import local_frame
 from kproxy.jobs.sources.log_reader import Gap
-from kproxy.jobs.times import TIME
 from kproxy.notation import TIME_FORMS
 from kproxy.share.identifiers import topic_id_of
+from kproxy.time_options import TIME
 
 SELECTION_OPTIONS: Final = (
     click.Option(["-g", "--group"], metavar="ID", help="Only this share group."),

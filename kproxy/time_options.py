@@ -1,4 +1,4 @@
-"""Points in time as options: an instant, or how long ago."""
+"""Times and durations as people write them, as values of options; of every command, those of the jobs among them."""
 
 import time
 from typing import Final
@@ -8,26 +8,33 @@ import click
 from kproxy.notation import TIME_FORMS, duration_ms_of, timestamp_ms_of
 
 
-class Moment(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
-    """An option's value: milliseconds since the epoch, from a time or from how long ago it was."""
+class TimeType(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """An option's value: milliseconds since the epoch, from what `timestamp_ms_of` understands."""
 
     name = "time"
+    forms = TIME_FORMS
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the time; a number passes. Fails as click's own types do."""
         if isinstance(value, int):
             return value
-        text = str(value)
         try:
-            return time.time_ns() // 1_000_000 - duration_ms_of(text)
+            return timestamp_ms_of(str(value))
         except ValueError:
-            pass
+            self.fail(f"{value!r} is no time: expected {self.forms}", param, ctx)
+
+
+class Moment(TimeType):
+    """The same, or how long ago it was."""
+
+    forms = f"{TIME_FORMS}, or how long ago: 30s, 5m, 1h or 2d"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the time; a number passes. Fails as click's own types do."""
         try:
-            return timestamp_ms_of(text)
+            return time.time_ns() // 1_000_000 - duration_ms_of(str(value))
         except ValueError:
-            self.fail(
-                f"{text!r} is no time: expected {TIME_FORMS}, or how long ago: 30s, 5m, 1h or 2d", param, ctx
-            )
+            return super().convert(value, param, ctx)
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
@@ -45,5 +52,6 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic before
             self.fail(str(error), param, ctx)
 
 
+TIME: Final = TimeType()
 MOMENT: Final = Moment()
 DURATION: Final = Duration()
