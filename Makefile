@@ -55,6 +55,10 @@ prerequisites:
 
 .PHONY: prerequisites-of-tests
 prerequisites-of-tests:
+	@PYTHON=$(PYTHON) .ci/prerequisites python java maven ip
+
+.PHONY: prerequisites-of-soak
+prerequisites-of-soak:
 	@PYTHON=$(PYTHON) .ci/prerequisites python java maven go ip
 
 .PHONY: prerequisites-of-benchmarks
@@ -107,7 +111,7 @@ unit: $(INSTALLED) ## unit tests, properties, models: about six minutes
 	$(PYTEST) $(WEIGHING_TESTS) -m "not soak" $(UNITS_SHARED)
 
 .PHONY: soak
-soak: prerequisites-of-tests setup ## the long proofs
+soak: prerequisites-of-soak setup ## the long proofs
 	$(PYTEST) tests -m soak
 
 # Coverage leads the fuzzer where atheris can be installed; it is nothing that other targets need.

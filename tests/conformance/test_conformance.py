@@ -52,8 +52,8 @@ def test_every_number_of_the_list_is_a_case() -> None:
 @pytest.mark.parametrize(
     "examples",
     [
-        # The first example of hypothesis is the smallest there is: 6 others have 108 scripts.
-        pytest.param(settings(max_examples=7), id="some"),
+        # The first example of hypothesis is the smallest there is: another has 18 scripts.
+        pytest.param(settings(max_examples=2), id="some"),
         pytest.param(
             settings(max_examples=560, derandomize=False),
             id="many",

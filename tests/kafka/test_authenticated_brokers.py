@@ -203,6 +203,7 @@ def test_at_debug_level_which_sighup_turns_on_no_secret_and_no_record_stands_in_
     assert [secret for secret in secrets if secret in text] == []
 
 
+@pytest.mark.soak
 def test_sessions_of_two_seconds_cost_neither_kproxy_nor_its_members_anything(
     guarded_cluster: KafkaCluster, own_settings: Callable[[str], dict[str, str | int]]
 ) -> None:

@@ -97,6 +97,7 @@ def test_a_share_group_loses_nothing_when_every_connection_to_its_broker_drops(
     assert misaccounted(deliveries, produced | more) == {}
 
 
+@pytest.mark.soak
 def test_kproxy_says_that_the_broker_is_down_and_serves_once_it_is_up() -> None:
     # Given
     with KafkaCluster() as cluster:

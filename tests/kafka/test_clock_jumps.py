@@ -16,6 +16,8 @@ from tests.real_kafka.raw_share_member import RawShareMember
 from tests.real_kafka.session_clusters import QUICK_HEARTBEATS, SHORT_LOCKS
 from tests.real_kafka.share_endpoint import LONG_LOCK_MS
 
+pytestmark = pytest.mark.soak
+
 ACCEPT: Final = 1
 RECORDS: Final = 10
 BRIEF_LOCK_MS: Final = 1_500

@@ -85,6 +85,7 @@ def test_a_broker_that_wants_sasl_is_recognised() -> None:
         run(scenario())
 
 
+@pytest.mark.soak
 def test_a_broker_that_joins_is_told() -> None:
     with KafkaCluster(brokers=2) as cluster:
 

@@ -44,6 +44,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("version", [release.version for release in EVERYDAY_RELEASES])
+@pytest.mark.soak
 def test_a_cluster_of_each_everyday_version_serves_and_leaves_nothing_behind(version: str) -> None:
     # Given
     runs_before = _runs_of_this_process()
@@ -85,6 +86,7 @@ def test_the_session_shares_one_cluster_of_a_kind_and_the_reference_serves_no_sh
     assert kafka_cluster(REFERENCE.version, brokers=1) is reference_cluster
 
 
+@pytest.mark.soak
 def test_three_brokers_survive_the_death_of_one_and_take_it_back() -> None:
     # Given
     quick_to_give_up = {"broker.session.timeout.ms": 2_000, "broker.heartbeat.interval.ms": 500}
@@ -123,6 +125,7 @@ def test_a_broker_that_zookeeper_still_remembers_can_be_started_again() -> None:
 
 
 @pytest.mark.parametrize("version", [REFERENCE.version, OLDEST.version])
+@pytest.mark.soak
 def test_the_brokers_of_a_killed_python_process_die_with_it_but_not_with_a_thread_of_it(version: str) -> None:
     # Given
     command = [sys.executable, "-c", RUN_A_CLUSTER_FROM_A_THREAD_THAT_ENDS, version]
@@ -300,6 +303,7 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
+@pytest.mark.soak
 def test_an_interrupted_download_is_done_again_once_by_callers_at_the_same_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,8 @@ from tests.real_kafka.log_reading import PartitionLog
 from tests.real_kafka.node_settings import CLIENT_LISTENER
 from tests.real_kafka.raw_share_member import RawShareMember
 
+pytestmark = pytest.mark.soak
+
 ACCEPT: Final = 1
 RECORDS: Final = 20
 TIMEOUT_SECONDS: Final = 40.0

@@ -134,6 +134,7 @@ def test_groups_of_other_slots_go_on_while_a_process_is_frozen(three: KproxyFlee
                 each.accept_one()
 
 
+@pytest.mark.soak
 def test_groups_of_other_slots_go_on_while_the_leader_of_one_slots_log_is_away() -> None:
     # Given
     with KafkaCluster(brokers=3) as cluster, kproxy_fleet(cluster, 2) as fleet, ExitStack() as stack:
@@ -164,6 +165,7 @@ def test_groups_of_other_slots_go_on_while_the_leader_of_one_slots_log_is_away()
 # ---- several fleets
 
 
+@pytest.mark.soak
 def test_two_fleets_with_topics_of_their_own_do_not_know_of_each_other(
     kafka_cluster: ClusterOfSession, three: KproxyFleet
 ) -> None:
@@ -206,6 +208,7 @@ def test_a_second_fleet_with_the_same_topics_is_refused_and_the_first_one_undist
     assert [line for kproxy in three.kproxies for line in kproxy.log_events(level="error")] == []
 
 
+@pytest.mark.soak
 def test_a_process_that_the_others_cannot_reach_is_named_in_one_line(kafka_cluster: ClusterOfSession) -> None:
     # Given
     with kproxy_fleet(kafka_cluster(REFERENCE.version), 1) as fleet:

@@ -23,6 +23,8 @@ from tests.real_kafka.share_endpoint import (
 )
 from tests.real_kafka.share_member import AcknowledgeType
 
+pytestmark = pytest.mark.soak
+
 OLDER = (for_soak(KPROXY_WITHOUT_SHARE_GROUPS), for_soak(KPROXY_OLDEST))
 
 

@@ -93,7 +93,7 @@ class Proof:
         return [at - born for at, born in zip(firsts, self.births[1:], strict=False) if at is not None]
 
 
-@pytest.mark.parametrize("client", MEMBER_KINDS)
+@pytest.mark.parametrize("client", ["confluent", pytest.param("java", marks=pytest.mark.soak)])
 def test_what_was_accepted_stays_accepted_however_often_kproxy_is_killed(
     kafka_cluster: ClusterOfSession, tmp_path: Path, client: str
 ) -> None:

@@ -19,8 +19,8 @@ from tests.real_kafka.share_members import MEMBER_KINDS, ShareMemberFactory
 
 PARTITIONS: Final = 4
 MEMBERS: Final = 8
-AT_ONCE_SECONDS: Final = 2.5
-"""Half of the time between two heartbeats."""
+AT_ONCE_SECONDS: Final = 4.5
+"""Less than the time between two heartbeats."""
 JOIN_SECONDS: Final = 30.0
 CLOSABLE_SECONDS: Final = 0.3
 

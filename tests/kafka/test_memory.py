@@ -40,6 +40,7 @@ def roomy_cluster() -> Iterator[KafkaCluster]:
         yield cluster
 
 
+@pytest.mark.soak
 def test_a_slow_reader_beside_ten_fast_ones_costs_less_than_64_mib(roomy_cluster: KafkaCluster) -> None:
     # Given
     topic = administration.create_topic(roomy_cluster.bootstrap_servers, unique_name("topic"))

@@ -11,6 +11,8 @@ from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.group_at_work import GroupAtWork, group_at_work
 from tests.real_kafka.leadership import lead_by_preferred
 
+pytestmark = pytest.mark.soak
+
 REPLICATED: Final = {
     "share.coordinator.state.topic.replication.factor": 3,
     "share.coordinator.state.topic.min.isr": 2,

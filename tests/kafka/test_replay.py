@@ -159,6 +159,7 @@ def test_a_state_has_kafkas_field_names_and_the_name_of_its_topic(served: Served
     assert state["startOffset"] == 5 or of_offset[4] == (2, 1)
 
 
+@pytest.mark.soak
 def test_an_export_goes_on_from_where_the_last_one_ended(served: Served, tmp_path: Path) -> None:
     # Given
     first = served.replay("export", "--to", tmp_path / "history", "--max-records-per-batch", "6")

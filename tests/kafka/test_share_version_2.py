@@ -29,7 +29,7 @@ RENEWAL_INTERVAL_SECONDS: Final = 1.5
     ("behind", "start_member"),
     [
         (KPROXY_REFERENCE, JavaShareMember),
-        (KPROXY_REFERENCE, GoShareMember),
+        for_soak(KPROXY_REFERENCE, GoShareMember),
         (NATIVE, JavaShareMember),
         for_soak(NATIVE, GoShareMember),
         for_soak(KPROXY_WITHOUT_SHARE_GROUPS, JavaShareMember),

@@ -83,6 +83,7 @@ def test_the_installed_command_explains_itself(installed: Path, tmp_path: Path) 
     assert run(installed / "kproxy", "--help", folder=tmp_path).startswith("Usage: kproxy ")
 
 
+@pytest.mark.soak
 def test_every_installed_module_can_be_imported(installed: Path, tmp_path: Path) -> None:
     """What is imported at run time is asked for by the wheel, and nothing is read from beside the package.
 
@@ -127,6 +128,7 @@ def environment_with_dependencies(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("command", readme_commands("pip install '."))
+@pytest.mark.soak
 def test_a_checkout_is_installed_as_the_readme_says(
     environment_with_dependencies: str, command: str, tmp_path: Path
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_checkout_is_installed_as_the_readme_says(
 
 
 @pytest.mark.parametrize("command", readme_commands("pip install 'dist/"))
+@pytest.mark.soak
 def test_a_wheel_is_installed_as_the_readme_says(
     environment_with_dependencies: str, command: str, wheel: Path, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from kproxy.jobs.history.silver import ADDED_COLUMNS
 from kproxy.jobs.result_writer import title_of
 from tests.spark.replays import answer_of, replay
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.soak]
 
 EARLIER: Final = Path(__file__).parent / "data" / "demo.jsonl"
 """A dump of a log without versions in its headers, of 3,000 finished records.

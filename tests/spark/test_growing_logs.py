@@ -29,7 +29,7 @@ from tests.spark.kafka_logs import silver_at
 from tests.spark.replays import answer_of, replay, summary_of
 from tests.worlds.histories import FIRST_MS, KEYS, History
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.soak]
 
 UNKNOWN_RECORD: Final = Record(b"\x00\x09", b"?")
 

@@ -23,7 +23,7 @@ from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 from tests.spark.replays import answer_of, replay, summary_of
 from tests.worlds.histories import FIRST_MS, KEYS, History
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.soak]
 
 FIRST, SECOND, THIRD = KEYS
 UNKNOWN_RECORD: Final = Record(b"\x00\x09", b"?")

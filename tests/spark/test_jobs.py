@@ -146,6 +146,7 @@ class TestStateAt:
         # Then
         assert states_in(json.loads(ended.stdout)) == oracle(until)
 
+    @pytest.mark.soak
     def test_with_an_index_far_less_is_read_and_the_state_is_the_same(self, tmp_path: Path) -> None:
         # Given
         log = tmp_path / "a:b, c" / "log"
@@ -171,6 +172,7 @@ class TestStateAt:
         assert "begins after 2020-01-01T00:00:00.000Z" in ended.stderr.splitlines()[-1]
         assert ended.stdout == ""
 
+    @pytest.mark.soak
     def test_an_undecodable_record_is_one_line_unless_it_is_to_be_skipped(self, tmp_path: Path) -> None:
         # Given
         last = max(line["offset"] for line in lines_of_demo() if line["partition"] == 8)
@@ -240,6 +242,7 @@ class TestVerify:
 
 @pytest.mark.usefixtures("spark")
 class TestExportAndSnapshot:
+    @pytest.mark.soak
     def test_history_in_files_is_exported_by_date_and_hour(self, tmp_path: Path) -> None:
         # When
         ended = replay("export", "--files", DEMO, "--to", tmp_path / "history")
@@ -275,6 +278,7 @@ class TestExportAndSnapshot:
         assert ended.exit_code == 2
         assert "is there already" in ended.stderr
 
+    @pytest.mark.soak
     def test_exported_records_are_the_log_again(self, tmp_path: Path) -> None:
         # Given
         replay("export", "--files", DEMO, "--records", "--to", tmp_path / "records")
@@ -289,6 +293,7 @@ class TestExportAndSnapshot:
         assert json.loads(states[0].stdout) == json.loads(states[1].stdout)
 
     @pytest.mark.parametrize("for_kafka", [False, True])
+    @pytest.mark.soak
     def test_a_compact_log_leads_to_the_same_state(self, tmp_path: Path, *, for_kafka: bool) -> None:
         # Given
         flag = ["--for-kafka"] if for_kafka else []

@@ -42,6 +42,7 @@ def test_spark_submit_takes_a_job_as_kproxy_replay_does(tmp_path: Path) -> None:
     assert json.loads(done.stdout.strip().splitlines()[-1])["job"] == "throughput"
 
 
+@pytest.mark.soak
 def test_kproxy_replay_answers_on_standard_output_and_says_all_else_on_standard_error() -> None:
     # Given
     job = ["throughput", "--files", str(EARLY_LOG), "--format", "kip-control", "--by", "group", "-o", "json"]

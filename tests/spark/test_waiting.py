@@ -110,6 +110,7 @@ def test_the_plainest_stuck_queue_is_found_by_the_end_of_its_topic(spark: Any) -
     assert result.exit_code is ExitCode.OK
 
 
+@pytest.mark.soak
 def test_the_first_open_record_stands_for_a_share_partition_that_waits(spark: Any) -> None:
     # Given
     cluster = TopicsWithEnds(ends_of(second=(7, 6)))
@@ -121,6 +122,7 @@ def test_the_first_open_record_stands_for_a_share_partition_that_waits(spark: An
     assert found == [("orders", 1, 5, "no-progress", 0, 2, "2026-11-21T12:00:04Z")]
 
 
+@pytest.mark.soak
 def test_records_that_came_a_moment_ago_are_not_stuck(spark: Any) -> None:
     # Given
     cluster = TopicsWithEnds(ends_of(second=(100, 5)))
@@ -177,6 +179,7 @@ def test_a_cluster_that_does_not_say_where_topics_end_is_a_partial_failure(spark
     assert result.extra["notKnown"][1] == f"{NO_ENDS}, and the cluster does not say: no answer in time"
 
 
+@pytest.mark.soak
 def test_a_question_about_the_past_does_not_ask_for_the_ends_of_today(spark: Any) -> None:
     # Given
     cluster = TopicsWithEnds(ends_of(first=(5000, 5000)))
@@ -192,6 +195,7 @@ def test_a_question_about_the_past_does_not_ask_for_the_ends_of_today(spark: Any
     ]
 
 
+@pytest.mark.soak
 def test_files_say_what_they_cannot_know(tmp_path: Path) -> None:
     # Given
     history = History()
