@@ -26,7 +26,7 @@ INSTALLED := .venv/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that need nothing but Python: `make unit`. What stands in no list here is run by `make test` beside them.
-UNIT_TESTS := $(wildcard tests/unit tests/properties tests/models tests/transcripts tests/interop tests/demo tests/ui)
+UNIT_TESTS := $(wildcard tests/unit tests/properties tests/models tests/transcripts tests/interop tests/demo tests/ui tests/deploy)
 # They weigh what is in memory, which takes several times as long in a process that has run thousands of other tests.
 WEIGHING_TESTS := $(wildcard tests/fuzz tests/hostile)
 DOCUMENT_TESTS := tests/documents
