@@ -176,6 +176,10 @@ layers: $(INSTALLED) ## import-linter: who may import whom
 types: $(INSTALLED) ## mypy, strict
 	$(BIN)/mypy
 
+.PHONY: deploy-checks
+deploy-checks: $(INSTALLED) ## deploy/ by the tools: Helm, kubeconform, systemd-analyze; the first time they are built
+	@.ci/check-deploy
+
 .PHONY: sbom
 sbom: $(INSTALLED) ## what the wheel brings with it: a CycloneDX bill of materials and its licences, in build/supply-chain/
 	$(BIN)/python -m tests.packaging.supply_chain bill

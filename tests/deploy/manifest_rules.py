@@ -165,7 +165,8 @@ def _services(pod: KproxyPod, settings: Settings) -> Iterator[str]:
         return
     leading = [each for each in pod.beside("Service") if selects(each["spec"]["selector"], pod.labels)]
     hosts = {f"{each['metadata']['name']}.{pod.namespace}.svc" for each in leading}
-    if settings.advertised_host not in hosts:
+    is_reached_from_outside = any(each["spec"].get("type") == "LoadBalancer" for each in leading)
+    if settings.advertised_host not in hosts and not is_reached_from_outside:
         yield f"kproxy.advertised.host = {settings.advertised_host} is none of the Services {sorted(hosts)}"
     for service in leading:
         for problem in _service_ports(pod, settings, service["spec"]["ports"]):
