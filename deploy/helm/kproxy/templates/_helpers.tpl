@@ -48,7 +48,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 {{- $waiting := ternary 0 (int .Values.preStopSeconds) (eq .Values.mode "sidecar") }}
-{{- $graceMs := int64 (get .Values.config "kproxy.shutdown.grace.ms" | default 10000) }}
+{{- $graceMs := int64 10000 }}
 {{- if hasKey .Values.config "kproxy.shutdown.grace.ms" }}{{ $graceMs = int64 (get .Values.config "kproxy.shutdown.grace.ms") }}{{ end }}
 {{- $needed := add $waiting (div $graceMs 1000) 5 }}
 {{- if lt (int64 .Values.terminationGracePeriodSeconds) $needed }}
@@ -83,6 +83,9 @@ kproxy.log.format=json
 {{- define "kproxy.podMetadata" -}}
 labels:
   {{- include "kproxy.selectorLabels" . | nindent 2 }}
+  {{- if include "kproxy.isSidecar" . }}
+  kproxy-fleet: {{ .Release.Name }}
+  {{- end }}
   {{- with .Values.podLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
