@@ -4,7 +4,7 @@ Every class says who raises it, who handles it and what the peer is told (style 
 """
 
 from enum import IntEnum
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from kproxy.error_codes import ErrorCode
 
@@ -331,7 +331,18 @@ class CorruptStateRecord(KproxyError):
 
 
 class UnsupportedStateRecord(CorruptStateRecord):
-    """A log record of a format newer than this kproxy knows. Raised and handled as the corrupt ones."""
+    """A log record of a format newer than this kproxy knows; `reason` ends with what to do.
+
+    Raised as the corrupt ones, and never skipped: what a newer kproxy wrote is sound.
+    """
+
+    REMEDY: ClassVar = "run the kproxy that wrote it, or a newer one"
+
+    @classmethod
+    def newer(cls, found: str, read: object = None) -> Self:
+        """Return the error of who `found` this, and reads nothing beyond `read`; None where that is in `found`."""
+        limit = "" if read is None else f"; this kproxy reads up to {read}"
+        return cls(f"{found}{limit}: {cls.REMEDY}")
 
 
 class SnapshotMissing(CorruptStateRecord):

@@ -211,7 +211,7 @@ def _version(fields: Mapping[str, object]) -> int:
     if type(version) is not int or version < FIRST_ACTOR_VERSION:
         raise CorruptStateRecord(f"{version!r:.40} is no version of an actor")
     if version > ACTOR_VERSION:
-        raise UnsupportedStateRecord(f"an actor of version {version}, later than {ACTOR_VERSION}")
+        raise UnsupportedStateRecord.newer(f"an actor of version {version}", ACTOR_VERSION)
     return version
 
 

@@ -78,8 +78,7 @@ def claim_messages(claim: Claim) -> tuple[KproxyClaimKey, KproxyClaimValue]:
 def claim_of(value: KproxyClaimValue) -> Claim:
     """Return the claim in the value of a record. Raises UnsupportedStateRecord for a newer format of the log."""
     if value.format_version > STATE_FORMAT_VERSION:
-        raise UnsupportedStateRecord(
-            f"format {value.format_version} of the log, claimed by {value.owner!r}; "
-            f"this kproxy reads formats up to {STATE_FORMAT_VERSION}"
+        raise UnsupportedStateRecord.newer(
+            f"format {value.format_version} of the log, claimed by {value.owner!r}", STATE_FORMAT_VERSION
         )
     return Claim(value.owner, value.format_version, value.map_epoch, value.fleet_group)

@@ -47,7 +47,7 @@ def decode_key(key: bytes | None, key_classes: Mapping[int, type[Message]]) -> M
     if key_class is not None:
         return _decode(key_class, body)
     if record_type in PRIVATE_RECORD_TYPES:
-        raise UnsupportedStateRecord(f"record type {record_type} of a newer kproxy")
+        raise UnsupportedStateRecord.newer(f"record type {record_type}, which this kproxy does not know")
     raise CorruptStateRecord(f"unknown record type {record_type}")
 
 
@@ -60,9 +60,7 @@ def decode_value(value: bytes | None, value_class: type[M]) -> M:
     """
     version, body = _split(value, f"value for {value_class.__name__}")
     if version > VALUE_VERSION:
-        raise UnsupportedStateRecord(
-            f"{value_class.__name__} in version {version}, newer than {VALUE_VERSION}"
-        )
+        raise UnsupportedStateRecord.newer(f"{value_class.__name__} in version {version}", VALUE_VERSION)
     if version < VALUE_VERSION:
         raise CorruptStateRecord(f"{value_class.__name__} in version {version}")
     return _decode(value_class, body)

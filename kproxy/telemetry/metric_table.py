@@ -185,6 +185,11 @@ DECLARATIONS: Final = (
         "statelog_corrupt_slots", _COUNTER, "Slots that could not be loaded for a record that cannot be used."
     ),
     MetricDeclaration(
+        "statelog_newer_formats",
+        _COUNTER,
+        "Times that the state log, or a slot of it, was refused because a newer kproxy wrote to it.",
+    ),
+    MetricDeclaration(
         "statelog_delays", _COUNTER, "Times that the state log, or a slot of it, could not be had for now."
     ),
     MetricDeclaration(

@@ -190,7 +190,7 @@ async def test_a_newer_format_than_this_kproxy_knows_is_refused_with_the_remedy(
 
     # When / Then
     with pytest.raises(
-        UnsupportedStateRecord, match=r"format 3 .* run the kproxy that wrote it, or a newer one"
+        UnsupportedStateRecord, match=r"format 3; .* run the kproxy that wrote it, or a newer one"
     ):
         await opened(claims)
 

@@ -11,6 +11,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import (
     BrokerUnavailable,
     CorruptStateRecord,
+    UnsupportedStateRecord,
 )
 from kproxy.handlers.live.pauses import short_appends
 from kproxy.handlers.ports import TopicDescription, WallClock
@@ -128,6 +129,7 @@ class SlotClaims:
 
         Raises:
             ClaimLost: another process claimed it above `owned_up_to`, under a map of a higher epoch.
+            UnsupportedStateRecord: a newer kproxy wrote above `owned_up_to`: to claim it would fence that one.
             BrokerUnavailable: a broker does not answer, or not yet.
         """
         await self._confirm_leaders()
@@ -153,6 +155,8 @@ class SlotClaims:
     def _look_for_others(self, map_epoch: int, record: Record) -> Outcome:
         try:
             found = decode_state_record(record).record
+        except UnsupportedStateRecord:
+            raise
         except CorruptStateRecord:
             return Outcome.IGNORED_UNCLAIMED
         if isinstance(found, Claim) and found.map_epoch > map_epoch:

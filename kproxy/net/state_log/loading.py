@@ -91,6 +91,7 @@ class SlotLoading:
         """Read both partitions up to the claim records.
 
         Raises:
+            UnsupportedStateRecord: a newer kproxy wrote to it, whatever the operator said.
             CorruptStateRecord: a record cannot be used, and the operator did not say to skip such.
             BrokerUnavailable: a broker does not answer, or the log is not what it was.
         """

@@ -101,6 +101,7 @@ class LogScan:
         Raises:
             LogTruncated: the log begins above `first_offset`, or ends below `last_offset`.
             BrokerUnavailable: the leader does not answer.
+            UnsupportedStateRecord: what `take` raises, the text naming the partition.
             CorruptStateRecord: bytes that are no records, or what `take` raises; the text names the partition.
         """
         count, offset = 0, first_offset
@@ -174,7 +175,7 @@ def _give(records: Sequence[Record], take: Callable[[Record], Outcome], where: s
             if take(record) is Outcome.SKIPPED_CORRUPT:
                 log.warning("corrupt_record_skipped", partition=where, offset=record.offset)
     except CorruptStateRecord as corrupt:
-        raise CorruptStateRecord(f"{where}: {corrupt}") from corrupt
+        raise type(corrupt)(f"{where}: {corrupt}") from corrupt
 
 
 def _decoded(

@@ -2,6 +2,7 @@
 
 from typing import Final, Protocol
 
+from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
 from kproxy.net.counting import Measuring
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.telemetry import logs
@@ -93,7 +94,8 @@ class SlotReports:
             "acknowledged are delivered again",
         )
 
-    def stopped(self, slot: int, reason: str) -> None:
-        """Note that a slot cannot be served until somebody has looked at its log."""
-        self._measuring.count("statelog_corrupt_slots")
-        log.error("slot_stopped", slot=slot, reason=reason)
+    def stopped(self, slot: int, reason: str | CorruptStateRecord) -> None:
+        """Note that a slot cannot be served until somebody has looked at its log, or runs a newer kproxy."""
+        is_newer = isinstance(reason, UnsupportedStateRecord)
+        self._measuring.count("statelog_newer_formats" if is_newer else "statelog_corrupt_slots")
+        log.error("slot_stopped", slot=slot, reason=str(reason))

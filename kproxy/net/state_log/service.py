@@ -29,7 +29,7 @@ from kproxy.net.state_log.served_claim import SlotListener
 from kproxy.net.state_log.signs_of_life import OtherFleets, SignsOfLife
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
-from kproxy.net.state_log.state_topic_facts import require_recorded_facts
+from kproxy.net.state_log.state_topic_facts import NewerStateTopic, require_recorded_facts
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopics, StateTopicUnusable
 from kproxy.net.state_log.upkeep import StateUpkeep, UpkeepTiming
 from kproxy.net.tasks import TaskKeeper
@@ -279,7 +279,7 @@ class StateLogService:
                     await require_recorded_facts(loader, found)
                     await others.require_none(found)
             except StateTopicUnusable as unusable:
-                self._say(str(unusable), is_permanent=True)
+                self._say_unusable(unusable)
                 await asyncio.sleep(UNUSABLE_RETRY_SECONDS)
             except BrokerUnavailable as failure:
                 if asyncio.get_running_loop().time() >= said_from:
@@ -294,6 +294,11 @@ class StateLogService:
 
     def _backoff(self) -> Backoff:
         return Backoff(self._cluster.clock, first_ms=FIRST_RETRY_MS, last_ms=LAST_RETRY_MS)
+
+    def _say_unusable(self, unusable: StateTopicUnusable) -> None:
+        if isinstance(unusable, NewerStateTopic) and str(unusable) != self._directory.problem:
+            self._measuring.count("statelog_newer_formats")
+        self._say(str(unusable), is_permanent=True)
 
     def _say(self, problem: str, *, is_permanent: bool) -> None:
         if problem == self._directory.problem:

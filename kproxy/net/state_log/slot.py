@@ -269,7 +269,7 @@ class StateSlot:
                     self._raise_alarm(str(failure))
                 await self._pause(str(failure))
             case CorruptStateRecord():
-                self._stop(str(failure))
+                self._stop(failure)
             case _:
                 log.crash("slot_failed", failure, slot=self.number)
                 detail = f"{type(failure).__name__} in kproxy"
@@ -277,8 +277,8 @@ class StateSlot:
                     self._have_doubt(self._served, Doubt.UNKNOWN_OUTCOME, detail)
                 await self._pause(f"{detail} itself")
 
-    def _stop(self, reason: str) -> None:
-        self._enter(SlotState.STOPPED, reason)
+    def _stop(self, reason: str | CorruptStateRecord) -> None:
+        self._enter(SlotState.STOPPED, str(reason))
         self._reports.stopped(self.number, reason)
 
     def _give_up(self, state: SlotState, doubt: Doubt, detail: str) -> None:

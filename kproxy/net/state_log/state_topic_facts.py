@@ -17,11 +17,16 @@ from kproxy.wire.records import Record
 from kproxy.wording import counted
 
 
+class NewerStateTopic(StateTopicUnusable):
+    """A newer kproxy wrote to a state topic, in a format that this one cannot read."""
+
+
 async def require_recorded_facts(loader: LogScan, topics: SlotTopics) -> None:
     """Check, before any slot is claimed, that the topics are what they were when their state was written.
 
     Raises:
-        StateTopicUnusable: they have another number of partitions, or another format; the text says what to do.
+        NewerStateTopic: a newer kproxy wrote to them; the text says what to do.
+        StateTopicUnusable: they have another number of partitions, or an earlier format; the text says what to do.
         BrokerUnavailable: the partition with the facts cannot be read.
     """
     log_end = await loader.log_end(topics.groups, FACTS_SLOT)
@@ -33,6 +38,8 @@ async def require_recorded_facts(loader: LogScan, topics: SlotTopics) -> None:
     found = StateTopicFacts(topics.slot_count, STATE_FORMAT_VERSION)
     try:
         require_same_facts(_recorded(fold, topics), found, topics.state.name)
+    except UnsupportedStateRecord as newer:
+        raise NewerStateTopic(newer.reason) from newer
     except CorruptStateRecord as mismatch:
         raise StateTopicUnusable(mismatch.reason) from mismatch
 
@@ -53,9 +60,7 @@ async def _replayed(
         try:
             return fold.replay(record)
         except UnsupportedStateRecord as newer:
-            raise StateTopicUnusable(
-                f"topic {topic.name}: {newer}: run the kproxy that wrote it, or a newer one"
-            ) from newer
+            raise NewerStateTopic(f"topic {topic.name}: {newer}") from newer
 
     await loader.look(topic, FACTS_SLOT, first_offset=first_offset, last_offset=last_offset, take=take)
     return fold
@@ -65,18 +70,18 @@ def require_same_facts(recorded: StateTopicFacts | None, found: StateTopicFacts,
     """Check what was recorded, if anything was, against what is so.
 
     Raises:
-        UnsupportedStateRecord: the records have a newer format, or were placed as nobody looks for them any more.
-        CorruptStateRecord: the topics had another number of partitions.
+        UnsupportedStateRecord: the records have a newer format.
+        CorruptStateRecord: they were placed as nobody looks for them any more, or the topics had another number of
+            partitions.
     """
     if recorded is None:
         return
     if recorded.format_version > found.format_version:
-        raise UnsupportedStateRecord(
-            f"the state in topic {topic} is of format {recorded.format_version} and this kproxy reads formats up to "
-            f"{found.format_version}: run the kproxy that wrote it, or a newer one"
+        raise UnsupportedStateRecord.newer(
+            f"the state in topic {topic} is of format {recorded.format_version}", found.format_version
         )
     if recorded.format_version < FIRST_FORMAT_BY_GROUP:
-        raise UnsupportedStateRecord(
+        raise CorruptStateRecord(
             f"the state in topic {topic} is of format {recorded.format_version}, which spread a group over the "
             f"topic, and this kproxy looks for a group in one partition (format {found.format_version}): name other "
             "topics with kproxy.state.topic.name and kproxy.groups.topic.name, or delete both topics; share groups "

@@ -52,5 +52,7 @@ def test_a_claim_survives_its_messages() -> None:
 
 
 def test_a_newer_format_is_refused_with_its_owner_and_both_versions() -> None:
-    with pytest.raises(UnsupportedStateRecord, match=r"format 3 of the log, claimed by 'pod-2'.*up to 2"):
+    with pytest.raises(
+        UnsupportedStateRecord, match=r"format 3 of the log, claimed by 'pod-2'.*up to 2: run the"
+    ):
         claim_of(KproxyClaimValue("pod-2", STATE_FORMAT_VERSION + 1))

@@ -39,6 +39,7 @@ PROMISED_COUNTERS = {
     "statelog_truncations": (),
     "statelog_lost_states": (),
     "statelog_corrupt_slots": (),
+    "statelog_newer_formats": (),
     "statelog_delays": (),
     "statelog_prunings": ("result",),
     "fleet_maps": (),

@@ -100,7 +100,7 @@ CORRUPTIONS: Final[dict[str, tuple[Record, str]]] = {
     "a claim that nobody made, long ago": (an_update(NEXT, claim_epoch=2), "at that offset is no claim"),
     "a claim of a newer format": (
         encode_state_record(Claim("kproxy", 9), claim_epoch=None, actors=()),
-        "reads formats up to 2",
+        "reads up to 2",
     ),
     "the snapshot epoch anew": (a_snapshot(DONE, RELEASED, snapshot_epoch=1), "regressing snapshot epoch"),
     "a lower state epoch": (a_snapshot(DONE, RELEASED, state_epoch=0), "regressing state epoch"),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from kproxy.errors import UnsupportedStateRecord
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.state_log.reports import DELAYS_BEFORE_WARNING, SlotReports
 from kproxy.telemetry.metrics import Metrics
@@ -30,6 +31,7 @@ def test_every_report_is_made_of_counters_that_are_declared() -> None:
     for doubt in Doubt:
         reports.left(0, doubt, "detail")
     reports.stopped(0, "corrupt")
+    reports.stopped(0, UnsupportedStateRecord("newer"))
     reports.begun_anew("workers", 0, 2)
     for reason in ("refused", "late"):
         reports.refused("__kproxy_share_state-0", reason=reason, detail="no", advice="look")
@@ -40,6 +42,7 @@ def test_every_report_is_made_of_counters_that_are_declared() -> None:
     assert metrics.counted("statelog_rebuilds", "fenced") == 1
     assert metrics.counted("statelog_truncations") == 1
     assert metrics.counted("statelog_corrupt_slots") == 1
+    assert metrics.counted("statelog_newer_formats") == 1
     assert metrics.counted("statelog_lost_states") == 2
 
 

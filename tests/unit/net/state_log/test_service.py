@@ -13,7 +13,7 @@ from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import LeaderEpoch, StateEpoch, TopicId
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch, StateDelta
-from kproxy.statelog.group_records import StateTopicFacts, decode_group_record
+from kproxy.statelog.group_records import StateTopicFacts, decode_group_record, encode_group_record
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.state_log_process import HERE, THERE, Process
@@ -295,6 +295,30 @@ async def test_topics_that_got_more_partitions_are_refused_before_any_slot_is_cl
             assert f"topic {STATE} has 4 partitions and had 2" in process.service.problem
             assert process.service.slots is None
         assert [cluster.producer_epoch(f"{STATE}-{slot}") for slot in range(4)] == epochs
+
+
+async def test_topics_of_a_newer_format_are_refused_by_name_before_any_slot_is_claimed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        newer = encode_group_record(StateTopicFacts(SLOT_COUNT, 3), claim_epoch=None)
+        cluster.write_foreign(groups_log(), newer)
+        process = Process(backing)
+
+        # When
+        process.service.start()
+        await process.service.first_word(10)
+
+        # Then
+        assert process.service.problem == (
+            f"the state in topic {STATE} is of format 3; this kproxy reads up to 2: "
+            "run the kproxy that wrote it, or a newer one"
+        )
+        assert backing.measured.counts["statelog_newer_formats",] == 1
+        assert [record.msg for record in alarms(caplog)] == ["state_log_unavailable"]
+        assert [len(cluster.records(log)) for log in (state_log(), groups_log())] == [0, 1]
 
 
 async def test_the_facts_are_written_into_the_first_slot_and_into_no_other() -> None:

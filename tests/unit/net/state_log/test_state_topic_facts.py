@@ -108,7 +108,7 @@ async def test_facts_that_cannot_be_read_are_not_guessed(
     ("facts", "error"),
     [
         (StateTopicFacts(49, 2), CorruptStateRecord),
-        (StateTopicFacts(50, 1), UnsupportedStateRecord),
+        (StateTopicFacts(50, 1), CorruptStateRecord),
         (StateTopicFacts(50, 3), UnsupportedStateRecord),
     ],
 )
