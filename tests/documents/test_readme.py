@@ -16,7 +16,13 @@ from kproxy.statelog.slot_status import SlotState
 from kproxy.telemetry.metric_table import DECLARATIONS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-DOCUMENTS: Final = ("README.md", "CHANGELOG.md", "kproxy/ARCHITECTURE.md", "deploy/README.md")
+DOCUMENTS: Final = (
+    "README.md",
+    "CHANGELOG.md",
+    "kproxy/ARCHITECTURE.md",
+    "deploy/README.md",
+    "deploy/LIVENESS.md",
+)
 
 
 def text_of(document: str) -> str:

@@ -35,6 +35,7 @@ class RunningProxy:
         is_enabled: bool = True,
         grace_ms: int = 10_000,
         beside: Self | None = None,
+        admin: HostPort | None = None,
     ) -> None:
         self.said = list(said)
         self._cluster = cluster
@@ -43,13 +44,13 @@ class RunningProxy:
             broker.answers[PROBE] = lambda _: self._say()
         if beside is None:
             create_state_topics(cluster)
-        self._coordination = InMemoryFleetCluster(within=cluster, group_id=STATE) if beside is None else None
+        self.coordination = InMemoryFleetCluster(within=cluster, group_id=STATE) if beside is None else None
         settings = Settings(
             bootstrap_servers=tuple(cluster.bootstrap_servers),
             listen=HostPort(HERE, 0),
             broker_port_map={node_id: _free_port() for node_id in cluster.brokers},
             advertised_host=HERE,
-            admin_listener=None,
+            admin_listener=admin,
             share_upstream=upstream,
             share_enable=is_enabled,
             shutdown_grace_ms=grace_ms,
@@ -58,8 +59,8 @@ class RunningProxy:
         self._life: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        if self._coordination is not None:
-            await self._coordination.__aenter__()
+        if self.coordination is not None:
+            await self.coordination.__aenter__()
         self._life = asyncio.get_running_loop().create_task(self.proxy.start())
         return self
 
@@ -69,8 +70,8 @@ class RunningProxy:
         try:
             await self.stop()
         finally:
-            if self._coordination is not None:
-                await self._coordination.__aexit__(kind, error, trace)
+            if self.coordination is not None:
+                await self.coordination.__aexit__(kind, error, trace)
 
     async def stop(self) -> None:
         """Do what SIGTERM does; once, however often called."""

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from kproxy.errors import SettingsError
+from kproxy.settings.key_table import KEYS
 from kproxy.settings.sources import (
     Assignment,
     assignment_of_override,
@@ -149,6 +150,50 @@ def test_the_codec_switch_is_no_key() -> None:
 )
 def test_the_service_links_of_kubernetes_are_passed_over(variable: str) -> None:
     assert assignments_in_environment({variable: "tcp://10.0.0.1:19092"}) == []
+
+
+def service_links(service: str, port: int = 9092, port_name: str = "kafka") -> dict[str, str]:
+    """Return what kubelet sets in every container beside a Service (`enableServiceLinks`)."""
+    name, address = service.upper().replace("-", "_"), "10.0.0.1"
+    of_port = f"{name}_PORT_{port}_TCP"
+    return {
+        f"{name}_SERVICE_HOST": address,
+        f"{name}_SERVICE_PORT": str(port),
+        f"{name}_SERVICE_PORT_{port_name.upper().replace('-', '_')}": str(port),
+        f"{name}_PORT": f"tcp://{address}:{port}",
+        of_port: f"tcp://{address}:{port}",
+        f"{of_port}_PROTO": "tcp",
+        f"{of_port}_PORT": str(port),
+        f"{of_port}_ADDR": address,
+    }
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        "kproxy",
+        "kproxy-admin",
+        "kproxy-fleet",
+        "kproxy-broker",
+        "kproxy-listen",
+        "kproxy-0",
+        "kproxy-tls-listen",
+    ],
+)
+def test_no_name_of_a_service_makes_a_setting(service: str) -> None:
+    assert assignments_in_environment(service_links(service)) == []
+
+
+def test_services_named_like_any_key_make_no_setting() -> None:
+    # When
+    taken = {
+        variable: assignments_in_environment({variable: value})
+        for key in KEYS.values()
+        for variable, value in service_links(key.environment_name.lower().replace("_", "-")).items()
+    }
+
+    # Then
+    assert {variable for variable, assignments in taken.items() if assignments} == set()
 
 
 def test_an_override_is_split_at_its_first_equals_sign() -> None:
