@@ -8,7 +8,6 @@ from typing import Final
 
 import click
 
-from kproxy import __version__
 from kproxy.cli.exit_codes import failure_of
 from kproxy.errors import KproxyError
 
@@ -60,6 +59,13 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = {
 """Every command, in the order of the help text."""
 
 
+def _print_version(context: click.Context) -> None:
+    """Print what `kproxy version` does, and exit."""
+    if not context.resilient_parsing:
+        click.echo(import_module("kproxy.cli.version").version_line())
+        context.exit()
+
+
 class LazyGroup(click.Group):
     """A group that imports a command when it is called, and turns kproxy's errors into exit codes."""
 
@@ -87,7 +93,14 @@ class LazyGroup(click.Group):
     epilog="Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 cannot connect or not allowed, "
     "5 a check failed, 6 partial failure.",
 )
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _option, is_wanted: _print_version(context) if is_wanted else None,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Kafka share groups (KIP-932) for clusters that lack them."""
 

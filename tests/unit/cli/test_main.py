@@ -7,7 +7,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kproxy import __version__
 from kproxy.cli.main import COMMANDS, cli, main
 from kproxy.jobs.command_line import jobs
 
@@ -122,10 +121,6 @@ def test_an_unknown_command_is_wrong_usage() -> None:
     assert "No such command 'stop'" in result.stderr
 
 
-def test_the_version_is_an_option_as_well() -> None:
-    assert CliRunner().invoke(cli, ["--version"], prog_name="kproxy").output == f"kproxy {__version__}\n"
-
-
 def test_an_error_of_kproxy_goes_to_standard_error_without_a_stack_trace() -> None:
     # When
     ended = python("-m", "kproxy", "config", "validate", "-X", "kproxy.listn=1")
@@ -188,3 +183,27 @@ def test_a_partition_is_one_of_a_consumed_topic_in_every_command() -> None:
 
     # Then
     assert helps == {"Of these partitions only.", "Only this partition of consumed topics."}
+
+
+WITHOUT_SPARK = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "matplotlib"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+import importlib, pkgutil, kproxy
+for module in pkgutil.walk_packages(kproxy.__path__, "kproxy."):
+    if not module.name.endswith("__main__") and not module.name.startswith("kproxy.jobs"):
+        importlib.import_module(module.name)
+from kproxy.cli.main import COMMANDS
+print(*(name for name, command in COMMANDS.items() if command.load()))
+"""
+
+
+def test_everything_but_the_jobs_can_be_used_without_what_the_extra_spark_brings() -> None:
+    # When
+    ended = python("-c", WITHOUT_SPARK)
+
+    # Then
+    assert (ended.stderr, ended.stdout.split()) == ("", list(NAMES))
