@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kproxy.errors import StateLogUnavailable
+from kproxy.errors import NotCoordinator, StateLogUnavailable
 from kproxy.net.state_log.claim import SlotClaims
 from kproxy.share.identifiers import StateEpoch, TopicIdPartition
 from kproxy.statelog.claims import Claim
@@ -135,3 +135,21 @@ async def test_a_slot_that_a_newer_kproxy_took_over_is_not_claimed_back(
     # Then
     assert slot.status().reason.endswith(REMEDY)
     assert cluster.producer_epoch(f"{STATE}-1") == epoch
+
+
+async def test_a_slot_that_was_stopped_for_its_format_is_another_process_s_as_soon_as_the_fleet_says_so(
+    cluster: ScriptedStateLog, backing: StateLogBacking, claims: SlotClaims
+) -> None:
+    # Given
+    cluster.write_foreign(state_log(1), NEWER_CLAIM)
+    slot = backing.slot(claims, 1)
+    await became(slot, SlotState.STOPPED)
+
+    # When
+    slot.lose("the fleet gave it to another process")
+    slot.is_at("kproxy of next year")
+
+    # Then
+    assert slot.status().state is SlotState.ELSEWHERE
+    with pytest.raises(NotCoordinator, match="kproxy of next year owns it"):
+        slot.require_ready()
