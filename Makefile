@@ -188,6 +188,10 @@ sbom: $(INSTALLED) ## what the wheel brings with it: a CycloneDX bill of materia
 audit: $(INSTALLED) ## known vulnerabilities of what the wheel brings with it; fails, too, where the advisories cannot be reached
 	$(BIN)/python -m tests.packaging.supply_chain audit
 
+.PHONY: alert-checks
+alert-checks: ## promtool: Prometheus' configuration, and the unit tests of the alerts in deploy/prometheus/
+	@.ci/check-alerts
+
 .PHONY: docs-check
 docs-check: $(INSTALLED) ## do the documents say what is so?
 	$(PYTEST) $(DOCUMENT_TESTS)

@@ -7,12 +7,15 @@ from typing import Final
 import pytest
 
 from kproxy.telemetry.metric_table import DECLARATIONS
+from tests.deploy.rule_files import metrics_of_alerts
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 METRICS: Final = ROOT / "kproxy" / "METRICS.md"
 DEPLOY: Final = ROOT / "deploy" / "README.md"
 OF_PROCESS: Final = {"process_resident_memory_bytes", "process_cpu_seconds_total"}
 SUFFIXES: Final = ("_bucket", "_sum", "_count")
+BESIDE: Final = {"KproxyServesNothing": {"kproxy_statelog_slots"}}
+"""What an alert looks at only to know whether it concerns a process at all."""
 
 KAFKAS: Final = {
     "ShareGroupMetrics": {
@@ -73,9 +76,7 @@ def rows(text: str) -> list[list[str]]:
     """The cells of every row of the tables of `text`, without heads."""
     lines = [line for line in text.splitlines() if line.lstrip().startswith("| ")]
     cells = [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in lines]
-    return [
-        row for row in cells if row[0] not in {"metric", "Kafka's metric", "row", "what is seen", "alert"}
-    ]
+    return [row for row in cells if row[0] not in {"metric", "Kafka's metric", "row", "what is seen"}]
 
 
 def documented() -> dict[str, list[str]]:
@@ -84,9 +85,8 @@ def documented() -> dict[str, list[str]]:
 
 def users() -> dict[str, set[str]]:
     """What may be named as using a metric, by its kind."""
-    alerts = DEPLOY.read_text(encoding="utf-8").partition("**Alerts.**")[2].partition("- **Lag.**")[0]
     return {
-        "alert": {row[0] for row in rows(alerts)},
+        "alert": set(metrics_of_alerts()),
         "dashboard": {row[0] for row in rows(section("A dashboard"))},
         "runbook": {row[0] for row in rows(section("Runbook"))},
     }
@@ -95,7 +95,9 @@ def users() -> dict[str, set[str]]:
 def words_of(user: str) -> str:
     """What the user says, to find the metric's name in it."""
     kind, _, name = user.partition(": ")
-    text = DEPLOY.read_text(encoding="utf-8") if kind == "alert" else METRICS.read_text(encoding="utf-8")
+    if kind == "alert":
+        return " ".join(metrics_of_alerts()[name])
+    text = METRICS.read_text(encoding="utf-8")
     return "\n".join(line for line in text.splitlines() if line.lstrip().startswith(f"| {name} |"))
 
 
@@ -141,6 +143,24 @@ def test_every_metric_is_used_by_what_names_it() -> None:
 
     # Then
     assert not unused
+
+
+def test_every_metric_that_an_alert_looks_at_names_the_alert() -> None:
+    # Given
+    named = {
+        (user.removeprefix("alert: "), name)
+        for name, row in documented().items()
+        for user in row[4].split("; ")
+        if user.startswith("alert: ")
+    }
+
+    # Then
+    assert named == {
+        (alert, metric)
+        for alert, metrics in metrics_of_alerts().items()
+        for metric in metrics
+        if metric.startswith("kproxy_") and metric not in BESIDE.get(alert, set())
+    }
 
 
 @pytest.mark.parametrize("document", [METRICS, DEPLOY], ids=["METRICS.md", "deploy"])

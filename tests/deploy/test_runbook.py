@@ -1,0 +1,105 @@
+"""deploy/RUNBOOK.md: a section for each alert, and commands that the command line takes as they stand there."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Final
+
+import click
+import pytest
+
+from kproxy.cli.main import cli
+from kproxy.settings import KEYS
+from tests.deploy.rule_files import DEPLOY, alerts
+
+RUNBOOK: Final = DEPLOY / "RUNBOOK.md"
+TEXT: Final = RUNBOOK.read_text(encoding="utf-8")
+NUMBERS: Final = {"PARTITION": "0", "OFFSET": "4711", "SLOT": "3"}
+
+
+def sections() -> dict[str, str]:
+    """The text under each heading that is an alert's."""
+    parts = re.split(r"^## (\w+)\n", TEXT, flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def fenced(text: str) -> list[str]:
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def inline(text: str) -> list[str]:
+    without_blocks = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [code for code in re.findall(r"`([^`\n]+)`", without_blocks) if code.startswith("kproxy ")]
+
+
+def take(line: str) -> None:
+    """Give a line to the command line as a shell would, without running it. Raises `click.UsageError`."""
+    words = [NUMBERS.get(word, word) for word in shlex.split(line)]
+    assert words[0] == "kproxy"
+    found: click.Command = cli
+    context, rest = click.Context(cli), words[1:]
+    while isinstance(found, click.Group) and rest:
+        sub = found.get_command(context, rest[0])
+        if sub is None:
+            raise click.UsageError(f"no command {rest[0]!r} in {line!r}")
+        found, context, rest = sub, click.Context(sub, parent=context, info_name=rest[0]), rest[1:]
+    if rest or not line.endswith(("delete", "reset-offsets", "log", "doctor")):
+        found.make_context(found.name, rest, parent=context.parent)
+
+
+def test_every_alert_has_a_section_and_every_section_an_alert() -> None:
+    assert sorted(sections()) == sorted(alert.name for alert in alerts())
+
+
+@pytest.mark.parametrize("name", sections())
+def test_a_section_says_what_to_run_what_to_do_and_when_it_goes_away(name: str) -> None:
+    # Given
+    text = sections()[name]
+
+    # Then
+    assert fenced(text)
+    assert "\n- " in text.partition("```sh")[2]
+    assert "\nIt goes away " in text
+
+
+@pytest.mark.parametrize("line", sorted({*fenced(TEXT), *inline(TEXT)}))
+def test_a_command_is_one_that_kproxy_takes(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kproxy.toml").write_text("")
+
+    # Then
+    take(line)
+
+
+@pytest.mark.parametrize("line", ["kproxy wy -g g", "kproxy why --grop g", "kproxy groups", "kproxy log dmp"])
+def test_a_command_that_there_is_not_would_be_noticed(line: str) -> None:
+    with pytest.raises(click.UsageError):
+        take(line)
+
+
+def test_every_alert_that_a_section_names_is_there() -> None:
+    # When
+    named = set(re.findall(r"\bKproxy[A-Z]\w+", TEXT))
+
+    # Then
+    assert named <= {alert.name for alert in alerts()}
+
+
+def test_every_key_that_is_named_is_there() -> None:
+    # When
+    named = set(re.findall(r"`(kproxy(?:\.[a-z]+)+)(?:=\w+)?`", TEXT))
+
+    # Then
+    assert named <= {*KEYS, "kproxy.toml"}
+
+
+def test_every_link_leads_to_a_file() -> None:
+    # When
+    links = set(re.findall(r"\]\(([^)#]+)\)", TEXT))
+
+    # Then
+    assert {link for link in links if not (DEPLOY / link).is_file()} == set()
