@@ -1,8 +1,12 @@
 """What is wrong with an expression is found: a metric, a label, a value, a bucket, a label to group by."""
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from tests.deploy.exposed_metrics import faults_of, metrics_of
+from kproxy.telemetry.metric_declaration import MetricKind
+from kproxy.telemetry.metric_table import DECLARATIONS
+from kproxy.telemetry.metrics import Metrics
+from tests.deploy.exposed_metrics import EXPOSED, faults_of, metrics_of
 
 
 @pytest.mark.parametrize(
@@ -53,3 +57,33 @@ def test_a_recorded_series_stands_for_the_metrics_that_it_is_made_of() -> None:
 
     # Then
     assert metrics_of("instance:kproxy_a:p99 > up", recorded) == {"kproxy_statelog_append_seconds", "up"}
+
+
+def test_series_have_the_names_and_labels_of_a_scrape() -> None:
+    # Given
+    metrics = Metrics()
+    for metric in DECLARATIONS:
+        labels = metric.initial[0] if metric.initial else ("x",) * len(metric.labels)
+        if metric.kind is MetricKind.COUNTER:
+            metrics.count(metric.name, 1, *labels)
+        elif metric.kind is MetricKind.HISTOGRAM:
+            metrics.observe(metric.name, 0.0, *labels)
+        else:
+            metrics.register_gauge(metric.name, lambda labels=labels: {labels: 1.0})  # type: ignore[misc]  # bound at once
+
+    # When
+    scraped: dict[str, dict[str, set[str]]] = {}
+    for family in text_string_to_metric_families(metrics.exposition().body.decode()):
+        for sample in family.samples:
+            values = scraped.setdefault(sample.name, {})
+            for label, value in sample.labels.items():
+                values.setdefault(label, set()).add(value)
+
+    # Then
+    named = {name: series for name, series in EXPOSED.items() if name.startswith("kproxy_")}
+    assert {name: set(scraped.get(name, ())) for name in named} == {
+        name: set(series.labels) for name, series in named.items()
+    }
+    assert {name: scraped[name]["le"] for name in named if name.endswith("_bucket")} == {
+        name: set(series.words["le"]) for name, series in named.items() if name.endswith("_bucket")
+    }
