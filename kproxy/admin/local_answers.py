@@ -44,7 +44,7 @@ from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.handlers.ports import Background, Clock, TopicDescription
 from kproxy.share.group_coordinator import GroupCoordinator
-from kproxy.share.identifiers import GroupId, SharePartitionKey, topic_id_text
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, topic_id_text
 from kproxy.share.share_session import ShareSessionCache
 from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.slot_status import SlotStatus
@@ -281,11 +281,20 @@ class LocalAnswers:
                 session = sessions.find(key)
             except ShareSessionNotFound:
                 continue  # closed since the answer began
-            now_ms = inspected.clock.now_ms()
             view = session_view(
-                session, inspected.topic_name, inspected.client_id, inspected.client_host, now_ms=now_ms
+                session,
+                inspected.topic_name,
+                inspected.client_id,
+                inspected.client_host,
+                now_ms=inspected.clock.now_ms(),
+                heard_ms=self._heard_ms(key.group_id, key.member_id),
             )
             yield item(view)
+
+    def _heard_ms(self, group_id: GroupId, member_id: MemberId) -> int | None:
+        group = self._inspected.coordinator.find(group_id)
+        member = None if group is None else group.members.get(member_id)
+        return None if member is None else member.heard_ms
 
     # ------------------------------------------------ records in flight
 

@@ -72,7 +72,9 @@ class TopicPartitionsView:
 class MemberView:
     """A member, with the fields of ShareGroupDescribe.
 
-    `last_heartbeat_age_ms` is how long ago its last heartbeat came; None when none came since the group was loaded.
+    `last_heartbeat_age_ms` is how long ago its last heartbeat came, `heartbeat_interval_ms` how often it was told to
+    send one; None when none came since the group was loaded. Unless one comes its session ends in
+    `session_remaining_ms`: it is no member then, and its partitions go to others.
     """
 
     member_id: str
@@ -83,6 +85,8 @@ class MemberView:
     subscribed_topic_names: tuple[str, ...]
     assignment: tuple[TopicPartitionsView, ...]
     last_heartbeat_age_ms: int | None
+    heartbeat_interval_ms: int | None
+    session_remaining_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,8 @@ class SessionView:
 
     `next_epoch` is the share session epoch that the next request must have, `idle_ms` how long ago the last one came: a
     ShareFetch that waits for records counts from its beginning. `client_id` and `client_host`, as Kafka writes it, are
-    empty when nobody knows them; `principal` is who opened it.
+    empty when nobody knows them; `principal` is who opened it. `last_heartbeat_age_ms` is that of `MemberView`, None
+    also of who is no member any more.
     """
 
     group_id: str
@@ -126,6 +131,7 @@ class SessionView:
     partitions: tuple[TopicPartitionsView, ...]
     client_host: str
     principal: str
+    last_heartbeat_age_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +224,18 @@ def group_description(
 
 
 def session_view(
-    session: ShareSession, names: TopicNames, clients: ClientIds, hosts: ClientHosts, *, now_ms: int
+    session: ShareSession,
+    names: TopicNames,
+    clients: ClientIds,
+    hosts: ClientHosts,
+    *,
+    now_ms: int,
+    heard_ms: int | None = None,
 ) -> SessionView:
-    """Return a share session with its partitions by topic. `now_ms` is of the clock of the sessions."""
+    """Return a share session with its partitions by topic.
+
+    `now_ms` is of the clock of the sessions, and so is `heard_ms`, when the last heartbeat of its member came.
+    """
     partitions: dict[TopicId, list[int]] = {}
     for partition in session.partitions:
         partitions.setdefault(partition.topic_id, []).append(partition.partition)
@@ -239,6 +254,7 @@ def session_view(
         ),
         client_host=hosts(session.key.group_id, session.key.member_id),
         principal=session.principal,
+        last_heartbeat_age_ms=_age_ms(heard_ms, now_ms),
     )
 
 
@@ -296,5 +312,11 @@ def _member(member: ShareGroupMemberView, now_ms: int) -> MemberView:
             TopicPartitionsView(topic_id_text(topic.topic_id), topic.topic_name, topic.partitions)
             for topic in member.assignment
         ),
-        last_heartbeat_age_ms=None if member.heard_ms is None else max(0, now_ms - member.heard_ms),
+        last_heartbeat_age_ms=_age_ms(member.heard_ms, now_ms),
+        heartbeat_interval_ms=member.heartbeat_interval_ms,
+        session_remaining_ms=max(0, member.session_deadline_ms - now_ms),
     )
+
+
+def _age_ms(instant_ms: int | None, now_ms: int) -> int | None:
+    return None if instant_ms is None else max(0, now_ms - instant_ms)

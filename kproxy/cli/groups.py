@@ -66,7 +66,7 @@ _OFFSETS_OF_CLUSTER = (
     Column("START-OFFSET", "startOffset"),
     Column("LAG", "lag"),
 )
-_MEMBERS = (
+_MEMBERS_OF_CLUSTER = (
     Column("GROUP", "groupId"),
     Column("CONSUMER-ID", "memberId"),
     Column("HOST", "clientHost"),
@@ -74,6 +74,10 @@ _MEMBERS = (
     Column("#PARTITIONS", lambda member: sum(len(topic["partitions"]) for topic in member["assignment"])),
     Column("MEMBER-EPOCH", "memberEpoch", is_wide=True),
     Column("ASSIGNMENT", lambda member: partitions_text(member["assignment"])),
+)
+_MEMBERS = (
+    *_MEMBERS_OF_CLUSTER,
+    Column("HEARTBEAT-AGE", lambda member: age_text(member["lastHeartbeatAgeMs"])),
 )
 _STATE = (
     Column("GROUP", "groupId"),
@@ -167,8 +171,9 @@ def describe(
     The columns are those of kafka-share-groups.sh, then, from the admin port, ours. LAG counts from START-OFFSET to the
     end of the log, without what is done with in between (KIP-1226). OLDEST-AGE is how long ago the first record was
     written that is not done with, by its timestamp; >5m00s is at least that. A group that nobody fetches from is shown
-    as the state log has it (LIVE no). With -o wide, WINDOW-END is the last offset in flight. What is not known is -,
-    and why stands on standard error.
+    as the state log has it (LIVE no). With -o wide, WINDOW-END is the last offset in flight. HEARTBEAT-AGE, of
+    --members, is how long ago a member's last heartbeat came: one that lives sends one every few seconds. What is not
+    known is -, and why stands on standard error.
     """
     _describe(source, wanted, aspect, Output(output, not no_headers))
 
@@ -205,12 +210,13 @@ def _describe(source: AdminPort | Cluster, wanted: Sequence[str] | None, aspect:
     """Show one aspect of groups, None for all."""
     if isinstance(source, Cluster):
         described = groups_of_cluster(source, wanted, has_offsets=aspect == "offsets")
-        offset_columns: Sequence[Column] = _OFFSETS_OF_CLUSTER
+        offsets_shown: Sequence[Column] = _OFFSETS_OF_CLUSTER
+        members_shown: Sequence[Column] = _MEMBERS_OF_CLUSTER
     else:
         described = described_groups(source.url, wanted, has_lag=aspect == "offsets")
-        offset_columns = _OFFSETS
+        offsets_shown, members_shown = _OFFSETS, _MEMBERS
     found = items_of(described.answer)
-    columns = {"offsets": offset_columns, "members": _MEMBERS, "state": _STATE}[aspect]
+    columns = {"offsets": offsets_shown, "members": members_shown, "state": _STATE}[aspect]
     rows = [row for group in found for row in _rows(group, aspect)]
     for group in found:
         _say_if_empty(group, aspect)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.ages import age_text
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.output import partitions_text, with_form
 from kproxy.cli.watch import with_watch
@@ -35,7 +36,7 @@ def describe(group: str, member: str, node: int | None, admin_url: str, output: 
     """Show the share sessions of a member: whose they are, what they fetch, and what is in flight of each.
 
     A member has a session for each broker that it thinks it talks to. The next request of a session must have its
-    epoch; idle is how long ago the last one came.
+    epoch; idle is how long ago the last one came, heartbeat how long ago the member last said that it lives.
     """
     query = {"group": group, "member": member}
     answer = answer_of(admin_url, "sessions", query=query)
@@ -85,6 +86,8 @@ def _facts(session: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "connection", str(session["connectionId"])
     yield "next epoch", str(session["nextEpoch"])
     yield "idle", f"{session['idleMs'] / 1000:.1f} s"
+    heartbeat = age_text(session["lastHeartbeatAgeMs"])
+    yield "heartbeat", "not known" if heartbeat is None else f"{heartbeat} ago"
     where = f": {partitions_text(session['partitions'])}" if session["partitions"] else ""
     yield "partitions", f"{session['partitionCount']}{where}"
     runs = session["inFlight"]

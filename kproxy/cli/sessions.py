@@ -3,6 +3,7 @@
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.ages import age_text
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.known_names import group_names, member_names
 from kproxy.cli.log_source import with_log_source
@@ -21,6 +22,7 @@ _COLUMNS = (
     Column("NEXT-EPOCH", "nextEpoch"),
     Column("#PARTITIONS", "partitionCount"),
     Column("IDLE-MS", "idleMs"),
+    Column("HEARTBEAT-AGE", lambda session: age_text(session["lastHeartbeatAgeMs"])),
     Column("PARTITIONS", lambda session: partitions_text(session["partitions"]), is_wide=True),
 )
 _MEMBERS = (
@@ -72,6 +74,8 @@ def list_(
     A member has a session for each broker that it thinks it talks to. NEXT-EPOCH is the session epoch that its next
     request must have. IDLE-MS is how long ago its last request came: a member with nothing to do fetches again as soon
     as its last fetch has waited for its MaxWaitMs (500 ms by default), one that works on records when it is done.
+    HEARTBEAT-AGE is how long ago its last heartbeat came: every few seconds one comes, working or not, from a member
+    that lives.
 
     Sessions are gone with the kproxy that had them: --from-log shows the members of groups instead.
     """

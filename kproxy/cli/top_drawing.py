@@ -120,7 +120,7 @@ def _member_lines(group: Item, held: Mapping[str, HeldByMember] | None) -> Itera
         ]
         for member_id in (*members, *gone)
     ]
-    titles = ["MEMBER", "CLIENT-ID", "HEARTBEAT", "HOLDS", "SINCE"]
+    titles = ["MEMBER", "CLIENT-ID", "HEARTBEAT-AGE", "HOLDS", "HELD-FOR"]
     lines = list(table_lines(titles, rows))
     yield Text(lines[0], style=_HEADER)
     for line, member_id in zip(lines[1:], (*members, *gone), strict=True):

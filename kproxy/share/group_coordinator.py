@@ -128,8 +128,7 @@ class GroupCoordinator:
         for member in group.members.values():
             known = None if replaced is None else replaced.members.get(member.member_id)
             if known is not None:
-                member.session_deadline_ms, member.heard_ms = known.session_deadline_ms, known.heard_ms
-                member.session_check_ms = known.session_check_ms  # which stands in the heap for this one, too
+                member.continue_session_of(known)  # the heap has its check for this one, too
             if known is not None and not known.is_present:
                 group.lose(member.member_id, now_ms)
             self._watch(group, member)

@@ -189,7 +189,7 @@ class ShareGroup:
         )
         if heartbeat.is_joining or has_new_subscription:
             self._assignment.await_round(member, now_ms)
-        member.session_deadline_ms, member.heard_ms = now_ms + limits.session_timeout_ms, now_ms
+        member.hear(limits, now_ms)
         return self._initializations(limits, now_ms)
 
     def answer(

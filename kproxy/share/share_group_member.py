@@ -9,6 +9,7 @@ from kproxy.share.identifiers import (
     MemberId,
     TopicIdPartition,
 )
+from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import MemberImage
 
 
@@ -28,6 +29,8 @@ class ShareGroupMember:
     session_check_ms: int | None = None
     heard_ms: int | None = None
     """When its last heartbeat came; None if none came since it was put back from what is durable."""
+    heartbeat_interval_ms: int | None = None
+    """How often it was told to send one, by its last heartbeat; None if none came since then."""
     is_present: bool = False
     """Whether it can be counted on to consume what it was told: it was heard, and its connection did not close."""
     relied_on: frozenset[TopicIdPartition] = frozenset()
@@ -36,6 +39,16 @@ class ShareGroupMember:
     """Whether a heartbeat of it is held, so that it can be told something at once."""
     awaited_round: int | None = None
     """The number of the round that its join, or its new subscription, waits for."""
+
+    def hear(self, limits: GroupLimits, now_ms: int) -> None:
+        """Take note that a heartbeat came: the session begins anew."""
+        self.session_deadline_ms, self.heard_ms = now_ms + limits.session_timeout_ms, now_ms
+        self.heartbeat_interval_ms = limits.heartbeat_interval_ms
+
+    def continue_session_of(self, known: "ShareGroupMember") -> None:
+        """Let the session end when that of `known`, the same member, would have, and be looked at then."""
+        self.session_deadline_ms, self.session_check_ms = known.session_deadline_ms, known.session_check_ms
+        self.heard_ms, self.heartbeat_interval_ms = known.heard_ms, known.heartbeat_interval_ms
 
     def image(self) -> MemberImage:
         """Return what must outlive the process."""
@@ -60,6 +73,8 @@ class ShareGroupMember:
             subscribed_topic_names=tuple(sorted(self.subscribed_topic_names)),
             assignment=assignment,
             heard_ms=self.heard_ms,
+            session_deadline_ms=self.session_deadline_ms,
+            heartbeat_interval_ms=self.heartbeat_interval_ms,
         )
 
     @classmethod
@@ -80,7 +95,11 @@ class ShareGroupMember:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupMemberView:
-    """One member, as ShareGroupDescribe shows it. Its last heartbeat came at `heard_ms`; None: before a load."""
+    """One member, as ShareGroupDescribe shows it.
+
+    Its last heartbeat came at `heard_ms`, and it was told to send one every `heartbeat_interval_ms`; None: before a
+    load. Its session ends at `session_deadline_ms` if none comes until then.
+    """
 
     member_id: MemberId
     rack_id: str | None
@@ -90,6 +109,8 @@ class ShareGroupMemberView:
     subscribed_topic_names: tuple[str, ...]
     assignment: tuple[AssignedTopic, ...]
     heard_ms: int | None = None
+    session_deadline_ms: int = 0
+    heartbeat_interval_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -76,8 +76,22 @@ def test_the_sessions_are_listed_with_their_partitions() -> None:
             ],
             "clientHost": "",
             "principal": "User:ANONYMOUS",
+            "lastHeartbeatAgeMs": None,
         }
     ]
+
+
+def test_a_session_says_when_its_member_was_heard_last() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    inspectable.open_session("alice", (ORDERS, 0))
+
+    # When
+    (session,) = answer_to(inspectable, "/api/v1/sessions").items
+
+    # Then
+    assert session["lastHeartbeatAgeMs"] == 1_000
 
 
 @pytest.mark.parametrize(

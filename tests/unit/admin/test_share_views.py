@@ -189,6 +189,8 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
             "subscribedTopicNames": ["orders"],
             "assignment": [{"topicId": ORDERS_TEXT, "topicName": "orders", "partitions": [0, 1]}],
             "lastHeartbeatAgeMs": 1_000,
+            "heartbeatIntervalMs": 5_000,
+            "sessionRemainingMs": 44_000,
         }
     ]
     counts = ("inFlightCount", "oldestLockAgeMs", "deliveredCount", "redeliveredCount", "acknowledgedCount")

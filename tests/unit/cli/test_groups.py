@@ -132,8 +132,8 @@ def test_the_json_is_what_the_admin_port_answered() -> None:
         (
             ["--members"],
             [
-                "GROUP    CONSUMER-ID  HOST       CLIENT-ID         #PARTITIONS  ASSIGNMENT",
-                "workers  alice        /10.0.0.7  client-\\x1b[31m1  2            orders:0,1",
+                "GROUP    CONSUMER-ID  HOST       CLIENT-ID         #PARTITIONS  ASSIGNMENT  HEARTBEAT-AGE",
+                "workers  alice        /10.0.0.7  client-\\x1b[31m1  2            orders:0,1  1.0s",
             ],
         ),
     ],

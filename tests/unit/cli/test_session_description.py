@@ -40,6 +40,7 @@ def test_all_sessions_of_a_member_are_shown_with_what_is_in_flight_of_each() -> 
         "  connection:  1",
         "  next epoch:  1",
         "  idle:        1.0 s",
+        "  heartbeat:   1.0s ago",
         "  partitions:  2: orders:0,1",
         "  in flight:   3 records",
         "               orders-0: 100 to 102, attempt 1 of 5, lock ends in 29.0 s",
@@ -51,6 +52,7 @@ def test_all_sessions_of_a_member_are_shown_with_what_is_in_flight_of_each() -> 
         "  connection:  2",
         "  next epoch:  1",
         "  idle:        1.0 s",
+        "  heartbeat:   1.0s ago",
         "  partitions:  1: dG9waWMtaWQtcGF5bWVudA:4",
         "  in flight:   nothing",
     ]

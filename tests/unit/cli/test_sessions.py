@@ -29,9 +29,9 @@ def test_sessions_are_listed() -> None:
     # Then
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        "GROUP     CONSUMER-ID  CLIENT-ID  NODE  CONNECTION  NEXT-EPOCH  #PARTITIONS  IDLE-MS",
-        "auditors  bob          -          2     2           1           1            1000",
-        "workers   alice        client-1   1     1           1           3            1000",
+        "GROUP     CONSUMER-ID  CLIENT-ID  NODE  CONNECTION  NEXT-EPOCH  #PARTITIONS  IDLE-MS  HEARTBEAT-AGE",
+        "auditors  bob          -          2     2           1           1            1000     -",
+        "workers   alice        client-1   1     1           1           3            1000     1.0s",
     ]
 
 
@@ -41,7 +41,7 @@ def test_the_wide_list_names_the_partitions() -> None:
 
     # Then
     assert result.stdout.split() == [
-        *("workers", "alice", "client-1", "1", "1", "1", "3", "1000"),
+        *("workers", "alice", "client-1", "1", "1", "1", "3", "1000", "1.0s"),
         "orders:0,1;dG9waWMtaWQtcGF5bWVudA:4",
     ]
 

@@ -77,9 +77,9 @@ def test_a_group_is_drawn_with_who_holds_what_and_its_windows() -> None:
     assert [line.rstrip() for line in lines] == [
         "workers is Stable: 1 member",
         "",
-        "MEMBER  CLIENT-ID  HEARTBEAT  HOLDS  SINCE",
-        "alice   client-1   1.0s       1      25.0s",
-        "bob     gone       -          4      1.0s",
+        "MEMBER  CLIENT-ID  HEARTBEAT-AGE  HOLDS  HELD-FOR",
+        "alice   client-1   1.0s           1      25.0s",
+        "bob     gone       -              4      1.0s",
         "",
         "orders-0  lag 22, in flight 3 of 2000, oldest 4.2s",
         "100".rjust(3) + "  █──",

@@ -299,6 +299,8 @@ def test_a_description_shows_members_epochs_and_assignments() -> None:
                 subscribed_topic_names=("paid", "sent"),
                 assignment=ALL_OF_PAID,
                 heard_ms=0,
+                session_deadline_ms=LIMITS.session_timeout_ms,
+                heartbeat_interval_ms=LIMITS.heartbeat_interval_ms,
             ),
         ),
     )

@@ -1,6 +1,7 @@
 """A member and its image."""
 
 from kproxy.share.identifiers import MemberEpoch, TopicIdPartition
+from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from tests.worlds.share_builders import ALICE, TOPIC
 
@@ -26,3 +27,18 @@ def test_a_member_restored_from_its_image_lacks_nothing_but_its_session() -> Non
     # Then
     assert restored.image() == member.image()
     assert (restored.session_deadline_ms, restored.session_check_ms) == (45_000, None)
+
+
+def test_a_heartbeat_begins_the_session_anew_and_who_replaces_a_member_goes_on_with_its_session() -> None:
+    # Given
+    limits = GroupLimits(session_timeout_ms=20_000, heartbeat_interval_ms=4_000)
+    member = ShareGroupMember(ALICE)
+    member.hear(limits, 1_000)
+
+    # When
+    restored = ShareGroupMember.restore(ALICE, member.image(), 90_000)
+    restored.continue_session_of(member)
+
+    # Then
+    view = restored.view(())
+    assert (view.heard_ms, view.session_deadline_ms, view.heartbeat_interval_ms) == (1_000, 21_000, 4_000)

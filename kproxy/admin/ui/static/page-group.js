@@ -170,7 +170,7 @@ const MEMBER_COLUMNS = [
   },
   { title: "Partitions", isLesser: true, isNumber: true, text: (member) => whole(member.partitionCount), by: (member) => member.partitionCount },
   { title: "Holds", isNumber: true, text: (member) => whole(member.holds), by: (member) => member.holds },
-  { title: "Since", isNumber: true, text: (member) => age(member.sinceMs), by: (member) => member.sinceMs },
+  { title: "Held for", isNumber: true, text: (member) => age(member.sinceMs), by: (member) => member.sinceMs },
 ];
 
 function placeOf(each) {
