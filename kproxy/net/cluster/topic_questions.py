@@ -23,7 +23,8 @@ MOST_IN_TURN: Final = 50
 """Names and ids that are taken of one asker before it is the next one's turn."""
 
 MOST_AT_ONCE: Final = 500
-"""Whoever asks for more begins, and goes on, in a turn of its own, for that is long work mostly."""
+"""Whoever asks for more begins, and goes on, in a turn of its own, for that is long work mostly: also where all of
+it was heard of before."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,12 +66,12 @@ class TopicQuestions:
         Raises:
             BrokerUnavailable: a round failed, or they were not all asked for after `max_wait_ms`.
         """
+        if len(keys) > MOST_AT_ONCE:  # very many may have waited for the same thing before
+            await let_others_go_on()
         unheard = filter(self._is_unheard, keys)
         first = next(unheard, None)
         if first is None:
             return
-        if len(keys) > MOST_AT_ONCE:  # very many may have waited for the same thing before
-            await let_others_go_on()
         await self._ask(_Question([first, *unheard]))
         if len(keys) > MOST_AT_ONCE:
             await let_others_go_on()

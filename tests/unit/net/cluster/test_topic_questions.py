@@ -154,6 +154,32 @@ async def test_those_who_ask_for_many_topics_after_the_same_wait_begin_one_by_on
     assert len(set(turns)) == 5
 
 
+async def test_those_who_ask_for_many_topics_heard_of_before_go_on_one_by_one_too() -> None:
+    # Given
+    asked = Questions()
+    asked.heard = {*names("known", 501)}
+    common_wait = asyncio.Event()
+    turn, turns = 0, list[int]()
+
+    async def ask() -> None:
+        await common_wait.wait()
+        await asked.questions.ask(names("known", 501))
+        turns.append(turn)
+
+    async def count_turns() -> None:
+        nonlocal turn
+        common_wait.set()
+        while len(turns) < 5:
+            turn += 1
+            await asyncio.sleep(0)
+
+    # When
+    await asyncio.gather(*(ask() for _ in range(5)), count_turns())
+
+    # Then
+    assert len(set(turns)) == 5
+
+
 async def test_what_was_heard_of_before_is_not_asked_for() -> None:
     # Given
     asked = Questions()
