@@ -287,9 +287,11 @@ class GroupQueue:
             case ImageWrite(image):
                 record_count = 3 + 2 * len(image.members) + len(image.target)
                 is_counted_on = record_count <= _RECORDS_TO_COUNT_TOPICS_OF
-                return record_count + (_topic_count(image) // _TOPICS_OF_ONE if is_counted_on else 0)
+                work = record_count + (_topic_count(image) // _TOPICS_OF_ONE if is_counted_on else 0)
+                # What it has no more is removed, or put back where that is refused.
+                return max(work, self._fold.record_count(image.group_id))
             case GroupRemoval(group_id):
-                return 1 + len(self._fold.parts(group_id))
+                return 1 + self._fold.record_count(group_id)
             case DisplacedRecords():
                 return 1 + self.displaced_count
             case _:

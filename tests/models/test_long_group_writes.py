@@ -160,6 +160,18 @@ def test_a_removal_is_as_much_work_as_there_are_records_of_the_group() -> None:
     assert log.store.waiting_work(1_000) == len(log.records)
 
 
+def test_a_group_that_has_lost_its_members_is_as_much_work_as_what_is_durable_of_it() -> None:
+    # Given
+    log = GroupQueueLog()
+    log.write(ImageWrite(a_large_group(200)))
+
+    # When
+    log.store.submit(ImageWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))
+
+    # Then
+    assert log.store.waiting_work(1_000) == len(log.records) - 1
+
+
 def test_a_group_of_which_a_record_cannot_be_behind_those_that_are_written_stays_a_group() -> None:
     # Given
     log = GroupQueueLog()
