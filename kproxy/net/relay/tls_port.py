@@ -168,10 +168,13 @@ class NewcomerHandshake:
         """When its client last said something."""
         return self.paced.heard_ms
 
-    def give_way(self) -> None:
-        """End it; what it held is free when that returns."""
+    def give_way(self) -> bool:
+        """End it, unless it is done: then its client is served, and counts. What it held is free when that returns."""
+        if self.paced.is_shaken:
+            return False
         self.served.withdraw()
         self.paced.cut_off(GaveWay())
+        return True
 
 
 def _close(listening: socket.socket, _task: asyncio.Task[None]) -> None:

@@ -76,8 +76,13 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         self._shaken: asyncio.Future[None] = self._loop.create_future()
         self._error: Exception | None = None
 
+    @property
+    def is_shaken(self) -> bool:
+        """Whether the handshake is done, and the connection not lost since."""
+        return self._transport is not None
+
     async def shaken(self, timeout_seconds: float) -> Self:
-        """Return when hands are shaken.
+        """Return when hands are shaken, be it in the turn in which `timeout_seconds` are over.
 
         Raises:
             OSError: they are not; ConnectionAbortedError after `timeout_seconds`. The connection is closed.
@@ -86,15 +91,16 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
             async with asyncio.timeout(timeout_seconds):
                 await self._shaken
         except TimeoutError:
-            raise ConnectionAbortedError(f"no TLS handshake within {timeout_seconds} s") from None
+            if not self.is_shaken:
+                raise ConnectionAbortedError(f"no TLS handshake within {timeout_seconds} s") from None
         finally:
-            if self._transport is None and self._tcp is not None:
+            if not self.is_shaken and self._tcp is not None:
                 self._tcp.abort()
         return self
 
     def cut_off(self, error: OSError) -> None:
         """End the handshake, if it is still under way: `shaken` raises `error`."""
-        if self._transport is None:
+        if not self.is_shaken:
             self._fail(error)
             if self._tcp is not None:
                 self._tcp.abort()

@@ -25,8 +25,8 @@ class Handshake(Protocol):
         """When its client last said something, by the loop's clock; None before it has."""
         ...
 
-    def give_way(self) -> None:
-        """End it now, for somebody else's sake; it has left when that returns."""
+    def give_way(self) -> bool:
+        """End it now, for somebody else's sake; it has left when that returns. False: it was done in this very turn."""
         ...
 
 
@@ -59,16 +59,19 @@ class HandshakePlaces:
 
     def has_room(self, now_ms: int) -> bool:
         """Tell whether one more may begin. If there are too many, a silent one gives way."""
-        return len(self._under_way) < self._most or self.turn_away(now_ms)
+        return self._has_place or self.turn_away(now_ms) or self._has_place
 
     def turn_away(self, now_ms: int) -> bool:
         """Let the oldest who stays silent give way, else who says nothing more, else who is slow; whether one did."""
-        leaving = self._silent(now_ms) or self._slow(now_ms)
-        if leaving is None:
-            return False
-        self.leave(leaving)
-        leaving.give_way()
-        return True
+        while leaving := self._silent(now_ms) or self._slow(now_ms):
+            self.leave(leaving)
+            if leaving.give_way():
+                return True
+        return False
+
+    @property
+    def _has_place(self) -> bool:
+        return len(self._under_way) < self._most
 
     def _silent(self, now_ms: int) -> Handshake | None:
         still = None

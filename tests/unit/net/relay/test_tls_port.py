@@ -11,7 +11,7 @@ import pytest
 from kproxy.net.dialing import TlsContext
 from kproxy.net.relay import tls_port
 from kproxy.net.relay.limits import handshake_places
-from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
+from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, OverQuota, QuotaLimits
 from kproxy.net.relay.limits.handshake_places import HandshakePlaces
 from kproxy.net.relay.listeners import SecuredPorts
 from kproxy.net.relay.secured_connection import SecuredConnection
@@ -163,6 +163,36 @@ async def test_a_handshake_that_comes_byte_by_byte_gives_way_to_a_newcomer_when_
             assert under_test.counted.of("connections_expired", "handshake_crowded") == 1
             for each in (*slow, writer):
                 each.close()
+
+
+async def test_a_client_whose_handshake_has_just_been_done_gives_way_to_nobody_and_counts_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(handshake_places, "SLOW_MS", 0)
+    turned_away: list[bool] = []
+
+    class Crowded(SecuredConnection):
+        """Meets a newcomer in the very turn in which its handshake is done."""
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            turned_away.append(self._relay.handshakes.turn_away(self._now_ms()))
+
+    crowded = SecuredPorts(listening(), lambda relay, node_id: Crowded(relay, node_id, lambda _: ANONYMOUS))
+    async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, crowded) as under_test:
+        under_test.relay.quotas = ConnectionQuotas(QuotaLimits(in_all=1))
+
+        # When
+        _, writer = await connected(under_test)
+        writer.write(request(1))
+        assert await broker.until_received(len(request(1))) == request(1)
+
+        # Then
+        assert turned_away == [False]
+        newcomer = SecuredConnection(under_test.relay, 1, lambda _: ANONYMOUS)
+        assert under_test.relay.quotas.admit(newcomer, "10.0.0.1") is OverQuota.IN_ALL
+        writer.close()
 
 
 async def test_silent_handshakes_leave_room_to_clients_that_have_yet_to_prove_who_they_are(

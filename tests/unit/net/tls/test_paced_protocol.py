@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import ssl
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import cast
@@ -233,6 +234,30 @@ async def test_a_handshake_takes_no_longer_than_it_may(port: Port) -> None:
     assert await reader.read() == b""
     assert not port.served.calls
     writer.close()
+
+
+async def test_a_handshake_that_is_done_in_the_turn_in_which_its_time_is_over_is_done(port: Port) -> None:
+    # Given
+    own = Served()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(dialled(port, own))
+        await until(lambda: len(port.accepted) == 1)
+        paced, ends_at = port.accepted[0], time.monotonic() + 0.3
+        connection_made = paced.protocol.connection_made
+
+        def take_long(transport: asyncio.BaseTransport) -> None:
+            connection_made(transport)
+            while time.monotonic() < ends_at:
+                pass
+
+        paced.protocol.connection_made = take_long  # type: ignore[method-assign]
+
+        # When
+        shaken = await paced.shaken(0.3)
+
+    # Then
+    assert shaken is paced
+    assert paced.protocol.calls == ["made"]
 
 
 async def test_who_leaves_in_the_middle_of_the_handshake_is_known_to_have(port: Port) -> None:

@@ -11,10 +11,12 @@ class Handshake:
 
     heard_ms: int | None = None
     gave_way: bool = False
+    is_done: bool = False
 
-    def give_way(self) -> None:
-        """Note it."""
-        self.gave_way = True
+    def give_way(self) -> bool:
+        """Note it, unless it is done."""
+        self.gave_way = not self.is_done
+        return self.gave_way
 
 
 def full_of(*handshakes: Handshake) -> HandshakePlaces:
@@ -88,6 +90,25 @@ def test_who_speaks_without_end_gives_way_the_oldest_first_when_nobody_is_silent
         [False, True, False, True],
         [False, True, True, True],
     ]
+
+
+def test_who_is_done_in_this_very_turn_does_not_give_way_and_has_no_place_any_more() -> None:
+    done, silent = Handshake(is_done=True), Handshake()
+    places = full_of(done, silent)
+
+    assert places.turn_away(SILENT_MS)
+
+    assert [done.gave_way, silent.gave_way] == [False, True]
+    assert len(places) == 0
+
+
+def test_the_place_of_who_is_done_in_this_very_turn_is_a_newcomers() -> None:
+    done = Handshake(is_done=True)
+    places = full_of(done)
+
+    assert places.has_room(SILENT_MS)
+
+    assert not done.gave_way
 
 
 def test_who_has_left_makes_room_and_may_leave_again() -> None:
