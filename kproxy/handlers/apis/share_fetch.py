@@ -25,7 +25,7 @@ from kproxy.errors import (
 from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
 from kproxy.handlers.authorization import GROUP_DENIED, ReadableTopics
 from kproxy.handlers.fetching.fetch_partitions import PartitionFetch
-from kproxy.handlers.fetching.fetch_starts import FetchStarts
+from kproxy.handlers.fetching.fetch_starts import FetchEnds, FetchStarts
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.live.acknowledgements import (
@@ -64,7 +64,7 @@ _LOST: Final = PartitionRefusal(
 class ShareFetchHandler:
     """Serves ShareFetch. `fetch_max_bytes` bounds what any request may ask for (Kafka's `fetch.max.bytes`)."""
 
-    __slots__ = ("_acknowledgements", "_fetch_max_bytes", "_limits", "_services", "_starts")
+    __slots__ = ("_acknowledgements", "_ends", "_fetch_max_bytes", "_limits", "_services", "_starts")
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class ShareFetchHandler:
         self._acknowledgements = acknowledgements
         self._limits = limits
         self._fetch_max_bytes = fetch_max_bytes
-        self._starts = FetchStarts()
+        self._starts, self._ends = FetchStarts(), FetchEnds()
 
     async def serve(self, request: ShareFetchRequest, context: RequestContext) -> ShareFetchResponse:
         """Answer with records, or without them when MaxWaitMs is over.
@@ -270,6 +270,7 @@ class ShareFetchHandler:
             is_session_open=lambda: not context.caller.is_gone and is_open(self._services.sessions, session),
             context=context,
             readable=readable,
+            ends=self._ends,
         )
 
 

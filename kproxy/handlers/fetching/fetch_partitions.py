@@ -116,7 +116,7 @@ class PartitionFetch:
         self._signals = availability.listen(keys, terms.session_key)
         self._looks = PartitionLooks(keys, self._signals.own_key)
         try:
-            await self._fetch()
+            await terms.ends.after(self._fetch(), len(keys))
         finally:
             self._looks.interest.end()
             self._end_turns()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kproxy.handlers.authorization import ALL_READABLE, ReadableTopics
+from kproxy.handlers.fetching.fetch_starts import FetchEnds
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.request_context import RequestContext
 from kproxy.share.acquisition import AcquiredRange
@@ -32,6 +33,8 @@ class FetchTerms:
     context: RequestContext
     readable: ReadableTopics = ALL_READABLE
     """What the sender may read, which is asked again before anything is delivered."""
+    ends: FetchEnds = field(default_factory=FetchEnds)
+    """Says when the fetch may end, if that takes long."""
     _keys: Mapping[TopicIdPartition, SharePartitionKey] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -1,19 +1,23 @@
-"""Fetches of wide sessions that come together do not all begin in one turn of the event loop."""
+"""Fetches of wide sessions that come together do not all begin, nor end, in one turn of the event loop."""
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.fetching import fetch_starts
 from kproxy.handlers.fetching.fetch_starts import FetchStarts
+from kproxy.handlers.live.fetch_signals import HeardAvailability
 from kproxy.handlers.live.pauses import MOST_AT_FIRST
 from kproxy.handlers.ports import PartitionLeader
 from kproxy.share.identifiers import TopicId
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acquired, partitions_of
-from tests.worlds.waiting import until_all_wait
+from tests.worlds.waiting import until, until_all_wait
 
 WIDTH = MOST_AT_FIRST + 10
 """How many partitions a wide session has here."""
@@ -87,6 +91,81 @@ async def test_narrow_sessions_that_fetch_together_begin_at_once(monkeypatch: py
 
     # Then
     assert len(found) == 1
+
+
+async def ended_by_turn(
+    world: ShareGroupWorld, members: list[Member], end: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> list[int]:
+    """Return how many fetches ended in each turn, when all of these wait and then `end` is called."""
+    by_turn, turn = Counter[int](), 0
+    silence = HeardAvailability.silence
+
+    def counted(*terms: Any) -> None:
+        by_turn[turn] += 1
+        silence(*terms)
+
+    monkeypatch.setattr(HeardAvailability, "silence", counted)
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:
+            await asyncio.sleep(0)
+            turn += 1
+
+    async with asyncio.TaskGroup() as tasks:
+        counting = tasks.create_task(count_turns())
+        fetches = [tasks.create_task(member.fetch()) for member in members]
+        await until(lambda: len(world.groups.parked) == len(members))
+        end()
+        await asyncio.gather(*fetches)
+        counting.cancel()
+    return list(by_turn.values())
+
+
+def end_all(world: ShareGroupWorld) -> None:
+    world.groups.parked.end()
+
+
+def end_sessions(world: ShareGroupWorld) -> None:
+    world.groups.end_sessions(world.groups.sessions.sessions())
+
+
+@pytest.mark.parametrize("end", [end_all, end_sessions])
+async def test_wide_sessions_whose_fetches_end_together_do_not_all_end_in_one_turn(
+    end: Callable[[ShareGroupWorld], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(fetch_starts, "MOST_BEGUN", 2 * WIDTH)
+    world = ShareGroupWorld(passes_time=False)
+    members = await members_of(world, width=WIDTH, count=SESSIONS)
+
+    # When
+    ended = await ended_by_turn(world, members, partial(end, world), monkeypatch)
+
+    # Then
+    assert sum(ended) == SESSIONS
+    assert max(ended) <= 3, "as many as may, and one that goes on"
+
+
+async def test_records_of_a_session_that_is_over_when_its_fetch_ends_are_not_delivered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(fetch_starts, "MOST_BEGUN", 1)
+    world = ShareGroupWorld(passes_time=False)
+    (alice,) = await members_of(world, width=WIDTH, count=1)
+    fetch = asyncio.get_running_loop().create_task(alice.fetch())
+    await until(lambda: len(world.groups.parked) == 1)
+    world.produce(1)
+    while not world.groups.in_flight_count:  # noqa: ASYNC110 - in the very turn in which it is acquired
+        await asyncio.sleep(0)
+
+    # When
+    world.groups.end_sessions(world.groups.sessions.sessions())
+    answer = await fetch
+
+    # Then
+    assert not acquired(answer)
 
 
 async def test_one_that_begins_alone_is_not_paused(monkeypatch: pytest.MonkeyPatch) -> None:
