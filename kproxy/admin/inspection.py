@@ -40,6 +40,7 @@ from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.operators.routes import OperatorRoutes
 from kproxy.admin.queries import RefusedQuery
 from kproxy.admin.questions import Endpoint, Question, question
+from kproxy.handlers.live.pauses import let_other_looks_go_on
 from kproxy.telemetry.metrics import Metrics
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -90,6 +91,7 @@ class Inspection:
         return partial(self._respond, endpoint)
 
     async def _respond(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+        await let_other_looks_go_on()  # hundreds may begin in the same turn
         try:
             asked = question(endpoint, request.match_info.get("place", ""), request.query.items())
             return await self._sent(request, asked)

@@ -106,11 +106,8 @@ class KnownNames:
         )
 
     def _topics(self, group_id: str | None) -> Mapping[TopicId, str | None]:
-        live = {
-            key.topic_id: self.topic_name(key.topic_id)
-            for key in self._live()
-            if group_id in (None, key.group_id)
-        }
+        live_ids = {key.topic_id for key in self._live() if group_id in (None, key.group_id)}
+        live = {topic_id: self.topic_name(topic_id) for topic_id in live_ids}
         groups = self._groups(group_id)
         return live | {topic: name for group in groups for topic, name in group.state_topic_names.items()}
 

@@ -5,6 +5,7 @@ Lists are in the order of group ids, so that those of several processes can be j
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from heapq import merge
 from typing import Final
 
 from kproxy.admin.activity.happenings import (
@@ -37,7 +38,7 @@ from kproxy.admin.share_views import (
     session_view,
 )
 from kproxy.admin.state_log_views import StateLogSlots, doubt_of_slots, durable_state_view
-from kproxy.admin.turns import in_turns
+from kproxy.admin.turns import AT_ONCE, in_turns
 from kproxy.admin.views import JsonObject, item
 from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
 from kproxy.handlers.backlog import Backlogs
@@ -200,19 +201,21 @@ class LocalAnswers:
 
     # ------------------------------------------------ what operators name
 
-    def share_partition(self, group: str, topic: str, partition: int) -> tuple[SharePartitionKey, str | None]:
+    async def share_partition(
+        self, group: str, topic: str, partition: int
+    ) -> tuple[SharePartitionKey, str | None]:
         """Return the live share-partition of these names, and the name of its topic, None when it is not known.
 
         Raises NothingThere: nothing is known of it, or nothing of it is in memory.
         """
         wanted = {"group": group, "topic": topic, "partition": str(partition)}
-        self._known.require(wanted)
-        found = self._keys_of(wanted)
-        if not found:
+        found = next(await self._keys_of(wanted), None)
+        if found is None:
+            self._known.require(wanted)
             raise NothingThere(
                 f"nothing of partition {partition} of {topic!r} is in flight for {group!r}: nobody fetches from it now"
             )
-        return found[0], self._inspected.topic_name(found[0].topic_id)
+        return found, self._inspected.topic_name(found.topic_id)
 
     def require_member(self, group: str, member: str) -> None:
         """Return if there is such a member of such a group, or a share session of it. Raises NothingThere."""
@@ -301,19 +304,25 @@ class LocalAnswers:
     async def _in_flight(self, question: Question) -> Told:
         places = {name: value for name, value in question.wanted.items() if name not in _OF_RUNS}
         self._known.require(places)
+        keys: Iterable[SharePartitionKey] = await self._keys_of(places)
         member = question.wanted.get("member")
-        if member is not None and not any(self._holds(key, member) for key in self._keys_of(places)):
-            self._known.require(
-                {name: value for name, value in question.wanted.items() if name in {"group", "member"}}
-            )
-        return Told("InFlightRecords", self._runs(self._keys_of(places), question.wanted))
+        if member is not None:
+            # Somebody of this id may hold records, in the group or gone.
+            keys = found = await self._with_runs(keys, {"member": member})
+            if not found:
+                self._known.require(
+                    {name: value for name, value in question.wanted.items() if name in {"group", "member"}}
+                )
+        of_runs = {name: value for name, value in question.wanted.items() if name in _OF_RUNS}
+        if set(of_runs) - {"member"}:
+            keys = await self._with_runs(keys, of_runs)
+        return Told("InFlightRecords", self._runs(keys, question.wanted))
 
-    def _holds(self, key: SharePartitionKey, member_id: str) -> bool:
-        """Tell whether somebody of this id, in the group or gone, holds records of a live share-partition."""
-        share_partition = self._inspected.directory.find(key)
-        return share_partition is not None and any(
-            run.member_id == member_id for run in share_partition.view().ranges
-        )
+    async def _with_runs(
+        self, keys: Iterable[SharePartitionKey], of_runs: Mapping[str, str]
+    ) -> list[SharePartitionKey]:
+        """Return those with a run that is wanted: what an answer passes over is found out before it begins."""
+        return [key async for key in in_turns(keys) if any(self._runs((key,), of_runs))]
 
     def _runs(self, keys: Iterable[SharePartitionKey], wanted: Mapping[str, str]) -> Iterator[JsonObject]:
         inspected = self._inspected
@@ -327,16 +336,22 @@ class LocalAnswers:
                 if is_wanted(view, wanted):
                     yield item(view)
 
-    def _keys_of(self, wanted: Mapping[str, str]) -> list[SharePartitionKey]:
-        """Return the live share-partitions that are asked for, in order."""
+    async def _keys_of(self, wanted: Mapping[str, str]) -> Iterator[SharePartitionKey]:
+        """Yield the live share-partitions that are asked for, in order: sorted in portions, merged as they are due."""
         names, topic = self._inspected.topic_name, wanted.get("topic")
-        return sorted(
-            key
-            for key in self._inspected.directory.keys()  # noqa: SIM118 - the directory is no mapping
-            if wanted.get("group", key.group_id) == key.group_id
-            and int(wanted.get("partition", key.partition)) == key.partition
-            and (topic is None or topic in (names(key.topic_id), topic_id_text(key.topic_id)))
-        )
+        portions: list[list[SharePartitionKey]] = [[]]
+        async for key in in_turns(tuple(self._inspected.directory.keys())):
+            if (
+                wanted.get("group", key.group_id) == key.group_id
+                and int(wanted.get("partition", key.partition)) == key.partition
+                and (topic is None or topic in (names(key.topic_id), topic_id_text(key.topic_id)))
+            ):
+                portions[-1].append(key)
+            if len(portions[-1]) == AT_ONCE:
+                portions[-1].sort()
+                portions.append([])
+        portions[-1].sort()
+        return merge(*portions)
 
     # ------------------------------------------------ the state log
 

@@ -1,8 +1,11 @@
 """Going through very much on the event loop without holding it up."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, TypeVar
+
+from kproxy.admin.json_chunks import SLICE_S
+from kproxy.handlers.live.pauses import let_other_looks_go_on
 
 T = TypeVar("T")
 
@@ -10,12 +13,17 @@ AT_ONCE: Final = 1_000
 """So many things that take a microsecond or two each are about as long as an answer may hold up others."""
 
 
-async def in_turns(items: Iterable[T], *, at_once: int = AT_ONCE) -> AsyncIterator[T]:
-    """Yield `items`, and let whoever waits for the proxy have a turn after every `at_once` of them.
+async def in_turns(
+    items: Iterable[T], *, at_once: int = AT_ONCE, now_s: Callable[[], float] = time.perf_counter
+) -> AsyncIterator[T]:
+    """Yield `items`, and let whoever waits for the proxy have a turn after `at_once` of them, or after SLICE_S.
 
-    They must not change meanwhile: a view of a dictionary that others write to is copied first.
+    Of all who go through something so one goes on in a turn of the loop. The items must not change meanwhile: a view
+    of a dictionary that others write to is copied first.
     """
+    begun_s = now_s()
     for count, each in enumerate(items, start=1):
         yield each
-        if count % at_once == 0:
-            await asyncio.sleep(0)
+        if count % at_once == 0 or now_s() - begun_s >= SLICE_S:
+            await let_other_looks_go_on()
+            begun_s = now_s()

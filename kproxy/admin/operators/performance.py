@@ -188,7 +188,7 @@ class Performance:
         return self._told(HTTPStatus.OK, {**self._envelope("OperatorAction", items), **facts})
 
     async def _records(self, asked: OperatorRequest, host: str) -> Sequence[JsonObject]:
-        key, name = self._local.share_partition(asked.group_id, asked.topic, asked.partition)
+        key, name = await self._local.share_partition(asked.group_id, asked.topic, asked.partition)
         action = OperatorAction(asked.action)
         if asked.is_executed:
             runs = await self._operators.settle(key, action, asked.spans, reason=asked.words(host))

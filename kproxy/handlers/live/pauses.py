@@ -1,4 +1,7 @@
-"""A turn for everybody else in the middle of work that is long, one line for all work that is, and one for appends."""
+"""A turn for everybody else in the middle of work that is long.
+
+There is one line for all such work of clients, one for appends, and one for what is only looked at.
+"""
 
 import asyncio
 import threading
@@ -71,6 +74,7 @@ def _is_first(place: asyncio.Future[None], places: _Places) -> bool:
 
 _long_work = _Line()
 _appends = _Line()
+_looks = _Line()
 
 
 async def let_others_go_on() -> None:
@@ -90,6 +94,14 @@ async def let_other_appends_go_on() -> None:
     at most one piece of theirs beside one of long work.
     """
     await _appends.wait()
+
+
+async def let_other_looks_go_on() -> None:
+    """Do what `let_others_go_on` does, in the line of those who look at very much for people and for Prometheus.
+
+    However many look at the same time, a turn of the loop has one piece of theirs, and no client waits in their line.
+    """
+    await _looks.wait()
 
 
 class SharedStart:

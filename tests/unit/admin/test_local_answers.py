@@ -1,12 +1,15 @@
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
 from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.questions import Endpoint, Question
+from kproxy.admin.turns import AT_ONCE
 from kproxy.statelog.slot_status import SlotState
 from tests.in_memory.inspectable import Inspectable, acquire
 from tests.in_memory.inspectable_fleet import InspectableFleet
+from tests.worlds.waiting import turns_during
 
 
 @pytest.mark.parametrize("endpoint", [Endpoint.GROUPS, Endpoint.SESSIONS, Endpoint.IN_FLIGHT])
@@ -23,6 +26,42 @@ def test_lists_are_in_the_order_of_group_ids_whatever_came_first(endpoint: Endpo
 
     # Then
     assert [item["groupId"] for item in told.items] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"state": "archived"}, {"member": "alice", "deliveries": "2"}, {"topic": "orders"}]
+)
+async def test_others_have_turns_while_very_many_records_are_looked_through(
+    wanted: Mapping[str, str],
+) -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    for partition in range(3 * AT_ONCE):
+        inspectable.share_partition(partition=partition)
+    acquire(inspectable.share_partition(), "alice", 100, 100)
+    asked = Question(Endpoint.IN_FLIGHT, wanted=wanted)
+
+    # When
+    turn_count = await turns_during(LocalAnswers(inspectable.inspected()).answer(asked))
+
+    # Then
+    assert turn_count >= 3
+
+
+async def test_share_partitions_without_a_record_that_is_wanted_are_passed_over_before_the_answer() -> None:
+    # Given
+    inspectable = Inspectable()
+    for partition in range(5):
+        acquire(inspectable.share_partition(partition=partition), "alice", 100, 100 + partition)
+    local = LocalAnswers(inspectable.inspected())
+
+    # When
+    told = await local.answer(Question(Endpoint.IN_FLIGHT, wanted={"state": "archived"}))
+    inspectable.live.find = None  # whoever looks now fails
+
+    # Then
+    assert list(told.items) == []
 
 
 def a_process_with_a_slot_of_another() -> Inspectable:

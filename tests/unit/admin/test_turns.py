@@ -1,6 +1,10 @@
 import asyncio
+from collections.abc import AsyncIterator
+from itertools import count, pairwise
 
+from kproxy.admin.json_chunks import SLICE_S
 from kproxy.admin.turns import in_turns
+from tests.worlds.waiting import turns_during
 
 
 def test_everything_comes_in_order_and_others_have_turns_in_between() -> None:
@@ -25,3 +29,42 @@ def test_everything_comes_in_order_and_others_have_turns_in_between() -> None:
     # Then
     assert events == [0, 1, 2, 3, 4]
     assert turns == 2
+
+
+async def test_what_takes_long_is_interrupted_before_there_are_many() -> None:
+    # Given
+    seconds = count(0, SLICE_S)
+
+    # When
+    turn_count = await turns_during(all_of(in_turns(range(10), now_s=lambda: next(seconds))))
+
+    # Then
+    assert turn_count >= 10
+
+
+async def test_one_of_all_who_go_through_very_much_goes_on_in_a_turn() -> None:
+    # Given
+    seen: list[int] = []
+    seen_by_turn: list[int] = []
+
+    async def go() -> None:
+        async for number in in_turns(range(3), at_once=1):
+            seen.append(number)  # noqa: PERF401 - one by one
+
+    async def look_in_each_turn() -> None:
+        while len(seen) < 15:
+            seen_by_turn.append(len(seen))
+            await asyncio.sleep(0)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(5):
+            tasks.create_task(go())
+        tasks.create_task(look_in_each_turn())
+
+    # Then
+    assert all(later - earlier <= 1 for earlier, later in pairwise(seen_by_turn))
+
+
+async def all_of(items: AsyncIterator[int]) -> list[int]:
+    return [each async for each in items]
