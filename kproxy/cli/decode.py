@@ -10,7 +10,7 @@ import click
 
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.output import with_form
-from kproxy.clients.tables import cell_text
+from kproxy.clients.tables import cell_text, printable
 from kproxy.notation import iso_time
 from kproxy.wording import counted
 
@@ -77,7 +77,7 @@ def decode(
     shown = 0
     for found in _found(" ".join(hex_text), file, response, frozenset(ports)):
         if not isinstance(found, DescribedFrame):
-            click.echo(f"{iso_time(found.at_ms)} {found.connection}: {found.problem}", err=True)
+            click.echo(printable(f"{iso_time(found.at_ms)} {found.connection}: {found.problem}"), err=True)
         elif not wanted or found.api_key in wanted:
             shown += 1
             click.echo(_shown(found, output))
@@ -195,7 +195,7 @@ def _lines(frame: "DescribedFrame") -> Iterator[str]:
         f"{counted(frame.size_bytes, 'byte')}"
     )
     if frame.problem is not None:
-        yield f"  not decoded: {frame.problem}"
+        yield f"  not decoded: {cell_text(frame.problem)}"
     elif frame.fields:
         yield from (f"  {line}" for line in _yaml(frame.fields).splitlines())
 

@@ -3,6 +3,7 @@
 import click
 
 from kproxy.clients.failures import ClientFailed
+from kproxy.clients.tables import printable
 from kproxy.errors import BrokerUnavailable, ExitCode, KproxyError, SettingsError
 from kproxy.wording import counted
 
@@ -10,10 +11,13 @@ __all__ = ["CommandFailed", "ExitCode", "failure_of"]
 
 
 class CommandFailed(click.ClickException):
-    """A command that did not do what it was asked. Click prints the message and exits with the code."""
+    """A command that did not do what it was asked. Click prints the message and exits with the code.
+
+    What others say of themselves may stand in it: characters that a terminal would obey are shown as escapes.
+    """
 
     def __init__(self, message: str, exit_code: ExitCode) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         # click declares this as a class variable, and its own exceptions set it per instance just so.
         self.exit_code = exit_code  # type: ignore[misc]
 

@@ -15,6 +15,7 @@ from kproxy.cli.group_choice import with_group
 from kproxy.cli.group_source import Cluster, with_cluster
 from kproxy.cli.output import Column, Output, with_table_form
 from kproxy.clients.failures import ClientFailed, NotThere
+from kproxy.clients.tables import printable
 from kproxy.notation import TIME_FORMS, timestamp_ms_of
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def reset_offsets(
     shown = answer("ShareGroupOffsets", items, executed=is_executed)
     Output(output, not no_headers).show(shown, items, _COLUMNS)
     for failure in filter(None, outcomes.values()):
-        click.echo(str(failure), err=True)
+        click.echo(printable(str(failure)), err=True)
     end({str(each): failure for each, failure in outcomes.items()}, "partition", is_executed=is_executed)
 
 

@@ -18,6 +18,7 @@ from kproxy.cli.group_source import AdminPort, Cluster, with_source
 from kproxy.cli.output import Column, Output, partitions_text, with_output
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item, answer_of, items_of
+from kproxy.clients.tables import printable
 from kproxy.wording import counted
 
 _REASONS_SHOWN: Final = 10
@@ -248,7 +249,7 @@ def _say_why(reasons: Iterable[tuple[str, str]]) -> None:
             places.setdefault(reason, []).append(place)
     for reason, of_reason in islice(places.items(), _REASONS_SHOWN):
         more = f" and {len(of_reason) - 1} more" if len(of_reason) > 1 else ""
-        click.echo(f"{of_reason[0]}{more}: {reason}", err=True)
+        click.echo(printable(f"{of_reason[0]}{more}: {reason}"), err=True)
     if len(places) > _REASONS_SHOWN:
         click.echo(f"{counted(len(places) - _REASONS_SHOWN, 'more reason')} in -o json", err=True)
 

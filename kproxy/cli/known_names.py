@@ -4,6 +4,7 @@ Nobody wants to wait for a completion, or to read an error in the middle of a co
 or not as expected, has no names.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from threading import Thread
 from typing import Any, Final
@@ -17,6 +18,9 @@ from kproxy.clients.failures import ClientFailed
 DEADLINE_S: Final = 0.7
 """For all that is asked for one completion."""
 MOST_NAMES: Final = 500
+
+_WORD: Final = re.compile(r"[\w%+,./:@-][\w%+,./:@=-]*")
+"""What no shell finds anything in: a group may be called `jobs;reboot`, and a completion is a command's text."""
 
 _Names = Callable[[str, Mapping[str, Any]], Iterable[object]]
 """Yields names, asked of an admin port, for the parameters that are given already."""
@@ -58,7 +62,7 @@ def _completions(names: _Names, context: click.Context, incomplete: str) -> list
 
 def _is_word(name: str) -> bool:
     """Tell whether a shell takes a name for one word, as it is."""
-    return name.isprintable() and not any(letter.isspace() or letter in "'\"\\`$" for letter in name)
+    return _WORD.fullmatch(name) is not None
 
 
 def _groups(admin_url: str, _given: Mapping[str, Any]) -> Iterable[object]:

@@ -23,6 +23,7 @@ from rich.text import Text
 from kproxy.cli.top_drawing import HELP, group_lines, list_lines
 from kproxy.cli.top_looks import Looks, Seen
 from kproxy.clients.admin_port import Item
+from kproxy.clients.tables import cell_text, printable
 from kproxy.clients.top.group_rows import in_order, rows_of
 from kproxy.clients.top.screen_state import ScreenState, Shown, after_key
 from kproxy.clients.top.terminal_keys import keys_in
@@ -133,7 +134,7 @@ class _Screen:
         if state.opened is None:
             return list_lines(rows, state, width=width, height=room)
         if self._seen.group is None:
-            return [Text(f"looking at {state.opened} …")]
+            return [Text(f"looking at {cell_text(state.opened)} …")]
         lines = list(group_lines(self._seen.group, self._glyphs, width=width))
         first = min(state.first_line, max(0, len(lines) - room))
         self._state = replace(state, first_line=first)
@@ -158,7 +159,7 @@ class _Screen:
         return "enter: open   /: filter   p l i a d r o n: sort   space: hold   ?: help   q: end"
 
     def _line(self, text: str, style: str) -> Text:
-        line = Text(text, style=style, no_wrap=True)
+        line = Text(printable(text), style=style, no_wrap=True)
         line.truncate(self._console.width, overflow="ellipsis", pad=style == "reverse")
         return line
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
+from kproxy.clients.tables import cell_text
+
 _SHOWN: Final = 5
 _MOST_COMPARED: Final = 10_000
 _LONGEST_COMPARED: Final = 256
@@ -14,7 +16,7 @@ def nearest_names(name: str, known: Iterable[str]) -> str:
 
     Of very many names the first 10,000 are compared.
     """
-    names = sorted(set(known))
+    names = sorted(set(map(cell_text, known)))
     if not names:
         return "there is none so far"
     candidates = [each for each in names[:_MOST_COMPARED] if len(each) <= _LONGEST_COMPARED]

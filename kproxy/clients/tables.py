@@ -40,5 +40,10 @@ def cell_text(value: object) -> str:
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
+def printable(text: str) -> str:
+    """Return lines of text with escapes in place of every other character that a terminal would obey."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     return _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
+from kproxy.clients.tables import printable
 from kproxy.errors import ExitCode, KproxyError
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import Job, JobContext, JobResult
@@ -169,7 +170,7 @@ def sigterm_as_interrupt() -> Iterator[None]:
 
 def say(text: str) -> None:
     """Print a line for people, on standard error."""
-    click.echo(text, err=True)
+    click.echo(printable(text), err=True)
 
 
 def _run(

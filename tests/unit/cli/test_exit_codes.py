@@ -35,6 +35,14 @@ def test_an_error_from_below_becomes_a_message_and_a_code(error: KproxyError, co
     assert (failure.message, failure.exit_code) == (str(error), code)
 
 
+def test_a_message_has_nothing_that_a_terminal_would_obey() -> None:
+    # When
+    failure = failure_of(KproxyError("no group is called \x1b]0;owned\x07\u202e, nor\n  \r\x9b2J"))
+
+    # Then
+    assert failure.format_message() == "no group is called \\x1b]0;owned\\x07\\u202e, nor\n  \\r\\x9b2J"
+
+
 def test_several_problems_are_listed_under_their_number() -> None:
     assert (
         failure_of(SettingsError("first\nsecond")).message

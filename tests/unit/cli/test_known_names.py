@@ -23,6 +23,19 @@ def admin_url() -> Iterator[str]:
     inspectable.join("alan")
     inspectable.join("zoe", group_id="auditors")
     inspectable.join("eve", group_id="work in progress")
+    for group_id in (
+        "works;reboot",
+        "works|sh",
+        "works&",
+        "works(a)",
+        "works*",
+        "works<x",
+        "works!1",
+        "works#",
+        "~",
+        "=ls",
+    ):
+        inspectable.join("mallory", group_id=group_id)
     inspectable.open_session("alice", (ORDERS, 0))
     inspectable.open_session("zoe", (ORDERS, 1), group_id="auditors")
     inspectable.write_state(0, start_offset=5)

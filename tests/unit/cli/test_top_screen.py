@@ -198,6 +198,26 @@ def test_what_a_terminal_cannot_show_ends_nothing() -> None:
         assert terminal.ended()[0] == 0
 
 
+def test_a_group_id_gives_no_orders_to_the_terminal() -> None:
+    # Given
+    inspectable = groups()
+    inspectable.join("mallory", group_id="\x1b]0;owned\x07")
+    with serving(inspectable.server()) as url:
+        terminal = Terminal("--admin-url", url, "--sort", "name", "--filter", "owned")
+        try:
+            terminal.until("owned")
+
+            # When
+            terminal.press("\r")
+
+            # Then
+            terminal.until("looking at \\x1b]0;owned\\x07")
+            terminal.press("q")
+            assert terminal.ended()[0] == 0
+        finally:
+            terminal.close()
+
+
 def test_without_colours_there_are_none() -> None:
     with on_a_terminal(environment={"NO_COLOR": "1"}) as terminal:
         terminal.until("workers")

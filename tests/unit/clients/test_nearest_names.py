@@ -8,6 +8,7 @@ from kproxy.clients.nearest_names import nearest_names
     [
         (["orders", "order-audit", "bills"], "nearest: orders"),
         (["mail"], "there is mail"),
+        (["mail\nError: all is lost\x1b[2J"], "there is mail\\nError: all is lost\\x1b[2J"),
         ([], "there is none so far"),
         (["a", "b", "c", "d", "e", "f", "g"], "there are a, b, c, d, e and 2 more"),
     ],

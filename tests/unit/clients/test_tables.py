@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kproxy.clients.tables import cell_text, paged_table_lines, table_lines
+from kproxy.clients.tables import cell_text, paged_table_lines, printable, table_lines
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_the_last_is_not_padded() -> None:
@@ -81,3 +81,7 @@ def test_a_table_in_pages_may_be_empty(*, with_header: bool) -> None:
 )
 def test_a_cell_shows_nothing_that_a_terminal_would_obey(value: object, text: str) -> None:
     assert cell_text(value) == text
+
+
+def test_lines_of_a_message_stay_lines_and_give_no_orders() -> None:
+    assert printable("one\x1b[2J\n  zwei ü\r\n\u202e") == "one\\x1b[2J\n  zwei ü\\r\n\\u202e"
