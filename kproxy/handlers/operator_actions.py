@@ -7,8 +7,16 @@ then all of it takes effect in one turn, and whoever asked hears of it when it i
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
-from kproxy.errors import SharePartitionNotLoaded, ShareSessionNotFound
+from kproxy.errors import (
+    ApiError,
+    SharePartitionNotLoaded,
+    ShareSessionNotFound,
+    StateLogUnavailable,
+    StateNotWritten,
+    UnwritableStateRecord,
+)
 from kproxy.handlers.live.releases import Releases
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
@@ -19,6 +27,10 @@ from kproxy.share.operators.settlement import OperatorAction, OperatorSettlement
 from kproxy.share.record_state import RecordState
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.share_session import ShareSession
+from kproxy.wording import counted
+
+_CERTAIN: Final = (StateNotWritten, UnwritableStateRecord)
+"""After these nothing has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,8 @@ class OperatorActions:
     ) -> Sequence[SettledRun]:
         """Do it, and return what has changed, durably. `reason` goes to the state log.
 
-        Raises what `plan` raises, with nothing changed, and StateLogUnavailable when it was taken back or is in doubt.
+        Raises what `plan` raises, with nothing changed; StateNotWritten or UnwritableStateRecord when it was taken
+        back, and StateLogUnavailable when it is in doubt.
         """
         share_partition = self._live(key)
         settlement = share_partition.plan(action, spans)
@@ -78,7 +91,7 @@ class OperatorActions:
         finally:
             writes.abandon()
         if refused:
-            raise refused[key]
+            raise _as_told(refused[key])
         return told
 
     def sessions_of(
@@ -115,12 +128,20 @@ class OperatorActions:
         )
 
     async def end(self, sessions: Sequence[ShareSession], *, reason: str) -> None:
-        """End sessions, one after the other, and take back what is held in them: durably, or it is discarded.
+        """End sessions, one after the other, and take back what is held in them, durably.
 
-        Their members open new ones with their next fetch, as after a connection that was lost.
+        Their members open new ones with their next fetch, as after a connection that was lost. Raises
+        StateLogUnavailable when all are ended, and not all that was held in them could be taken back.
         """
+        refused: dict[SharePartitionKey, ApiError] = {}
         for session in sessions:
-            await self._releases.close(session, operator=reason).settle()
+            refused |= await self._releases.close(session, operator=reason).settle()
+        if refused:
+            raise StateLogUnavailable(
+                f"the share sessions are ended, and what was held of {counted(len(refused), 'share-partition')} could "
+                f"not be taken back: {next(iter(refused.values()))}; look again: it is held until its locks end, or is "
+                "delivered again"
+            )
 
     def _live(self, key: SharePartitionKey) -> SharePartition:
         self._services.group_log.require_ready(key.group_id)
@@ -144,3 +165,12 @@ class OperatorActions:
             member_id or "",
             "" if member_id is None else self._services.clients.of(key.group_id, member_id).client_id,
         )
+
+
+def _as_told(refusal: ApiError) -> ApiError:
+    """Return a refusal in the words of who asked once, and not of a member that asks again."""
+    if isinstance(refusal, _CERTAIN):
+        return type(refusal)(f"nothing was changed: {refusal}")
+    return StateLogUnavailable(
+        f"whether it was done is not known: {refusal}; look again before you repeat it"
+    )

@@ -28,6 +28,7 @@ from kproxy.errors import (
     SharePartitionNotLoaded,
     ShareSessionNotFound,
 )
+from kproxy.fleet.owners import Peer
 from kproxy.handlers.operator_actions import SettledRun
 from kproxy.handlers.ports import Clock
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, topic_id_text
@@ -142,14 +143,10 @@ class Performance:
             if owner is None:
                 answer = await self._own(asked, host)
             else:
-                path = path_for_peer(body, host)
-                answer = await self._peer_views.ask(owner, path, patience_ms=PATIENCE_MS)
+                answer = await self._passed_on(owner, path_for_peer(body, host))
             result = "executed" if asked.is_executed else "planned"
         except RefusedQuery as refusal:
             answer, result = self._refused(refusal.status, str(refusal)), "refused"
-        except PeerSilent as silent:
-            unknown = f"whether it was done is not known: {silent}; look again before you repeat it"
-            answer, result = self._refused(HTTPStatus.SERVICE_UNAVAILABLE, unknown), "refused"
         is_done = answer.status == HTTPStatus.OK
         self._metrics.count("operator_actions", 1, action, result if is_done else "refused")
         return answer
@@ -170,6 +167,18 @@ class Performance:
         self._metrics.count("operator_actions", 1, "unknown", "refused")
         return self._refused(status, message)
 
+    async def _passed_on(self, owner: Peer, path: str) -> PeerAnswer:
+        try:
+            answer = await self._peer_views.ask(owner, path, patience_ms=PATIENCE_MS)
+        except PeerSilent as silent:
+            doubt = str(silent)
+        else:
+            if answer.status != HTTPStatus.INTERNAL_SERVER_ERROR:
+                return answer
+            doubt = f"{owner.name} met an unexpected fault"
+        unknown = f"whether it was done is not known: {doubt}; look again before you repeat it"
+        return self._refused(HTTPStatus.SERVICE_UNAVAILABLE, unknown)
+
     async def _own(self, asked: OperatorRequest, host: str) -> PeerAnswer:
         try:
             items = await (
@@ -181,6 +190,10 @@ class Performance:
                 return self._refused(HTTPStatus.SERVICE_UNAVAILABLE, f"nothing of that is known: {doubt}")
             return self._refused(HTTPStatus.NOT_FOUND, str(missing))
         except ApiError as refusal:
+            if asked.is_executed:
+                log.warning(
+                    "operator_action_refused", group=asked.group_id, asked=asked.words(host), err=refusal
+                )
             return self._refused(_status_of(refusal), str(refusal))
         if asked.is_executed:
             log.warning("operator_action", group=asked.group_id, did=asked.words(host), count=len(items))

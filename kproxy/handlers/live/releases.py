@@ -8,6 +8,7 @@ KAFKA-18925 (connections).
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from kproxy.errors import ApiError
 from kproxy.handlers.live.held_records import HeldRecords, ReleasesUnderWay
 from kproxy.handlers.live.log_starts import move_start
 from kproxy.handlers.live.pauses import Pace, let_others_go_on, work_on
@@ -130,11 +131,14 @@ class Released:
         if held is not None:
             await held.release(self._writes)
 
-    async def settle(self) -> None:
-        """Take back what is left, wait until all is durable or discarded, and unload what nobody fetches any more."""
+    async def settle(self) -> Mapping[SharePartitionKey, ApiError]:
+        """Take back what is left, wait until all is durable or refused, and unload what nobody fetches any more.
+
+        Returns the refusals; see `StateWrites` for what becomes of the records then.
+        """
         try:
             await self.release()
-            await self._writes.settle()
+            return await self._writes.settle()
         finally:
             self._writes.abandon()
             await self._directory.unload_unwanted(self._group_ids)

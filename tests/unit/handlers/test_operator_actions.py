@@ -3,7 +3,15 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import InvalidRecordState, SharePartitionNotLoaded, ShareSessionNotFound, StateNotWritten
+from kproxy.errors import (
+    ApiError,
+    FencedLeaderEpoch,
+    InvalidRecordState,
+    SharePartitionNotLoaded,
+    ShareSessionNotFound,
+    StateLogUnavailable,
+    StateNotWritten,
+)
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.operators.settlement import OperatorAction
 from kproxy.share.record_state import RecordState
@@ -112,6 +120,34 @@ async def test_what_the_log_refused_is_held_again() -> None:
     assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
 
 
+@pytest.mark.parametrize(
+    ("refusal", "told"),
+    [
+        (StateNotWritten("refused"), "nothing was changed: refused"),
+        (
+            StateLogUnavailable("silent"),
+            "whether it was done is not known: silent; look again before you repeat it",
+        ),
+        (
+            FencedLeaderEpoch("lost"),
+            "whether it was done is not known: lost; look again before you repeat it",
+        ),
+    ],
+)
+async def test_whether_it_was_done_is_said_as_far_as_it_is_known(refusal: ApiError, told: str) -> None:
+    # Given
+    world = ShareGroupWorld()
+    await alice_holds(world)
+    world.state_log.persist_failure = refusal
+
+    # When
+    with pytest.raises(StateLogUnavailable) as raised:
+        await world.groups.operators.settle(world.key(), OperatorAction.ARCHIVE, [(0, 0)], reason=WHY)
+
+    # Then
+    assert str(raised.value) == told
+
+
 async def test_what_nobody_fetches_is_not_in_flight() -> None:
     # Given
     world = ShareGroupWorld()
@@ -143,6 +179,25 @@ async def test_a_session_that_is_ended_gives_back_what_was_held_in_it() -> None:
     assert acquired(await bob.fetch(max_wait_ms=0)) == [(0, 4, 2)]
     assert world.state_log.actors[-1] == (
         Actor(Cause.OPERATOR, "alice", "client", "/127.0.0.1", ((0, 4),), reason=WHY),
+    )
+    assert (await alice.fetch()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+
+
+async def test_an_end_of_sessions_that_the_log_refused_is_told() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await alice_holds(world)
+    operators = world.groups.operators
+    world.state_log.persist_failure = StateNotWritten("refused")
+
+    # When
+    with pytest.raises(StateLogUnavailable) as raised:
+        await operators.end(operators.sessions_of(GROUP, ALICE), reason=WHY)
+
+    # Then
+    assert str(raised.value) == (
+        "the share sessions are ended, and what was held of 1 share-partition could not be taken back: refused; "
+        "look again: it is held until its locks end, or is delivered again"
     )
     assert (await alice.fetch()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
 

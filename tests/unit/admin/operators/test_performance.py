@@ -7,6 +7,7 @@ import pytest
 
 from kproxy.admin.peer_views import PeerAnswer
 from kproxy.errors import CoordinatorLoadInProgress, StateNotWritten
+from kproxy.fleet.owners import Peer
 from kproxy.statelog.actors import Cause
 from tests.in_memory.inspectable_fleet import InspectableFleet
 from tests.worlds.operated_groups import OperatedGroups
@@ -123,7 +124,10 @@ async def test_a_write_that_failed_is_told_as_unavailable() -> None:
     status, answer = await ask(operated, {**ARCHIVE, **NOW})
 
     # Then
-    assert (status, answer["items"][0]["message"]) == (503, "the log refused it")
+    assert (status, answer["items"][0]["message"]) == (
+        503,
+        "nothing was changed: the log refused it",
+    )
 
 
 async def test_the_process_that_serves_the_group_does_it() -> None:
@@ -166,6 +170,35 @@ async def test_a_process_that_does_not_answer_leaves_it_open_whether_it_was_done
     # Then
     assert status == 503
     assert "whether it was done is not known" in answer["items"][0]["message"]
+
+
+async def test_a_process_that_meets_a_fault_leaves_it_open_whether_it_was_done() -> None:
+    # Given
+    fleet = InspectableFleet("kproxy-a", "kproxy-b")
+    operated = await OperatedGroups().begin()
+    owner = fleet.owners[fleet.slot_of("g")]
+    asked = fleet.processes[next(name for name in fleet.owners if name != owner)]
+    asked.operators = operated.inspectable.operators
+    asked.peer_views = Faulty()
+    performance = asked.performance()
+    assert performance is not None
+
+    # When
+    status, answer = told(await performance.answer(json.dumps({**ARCHIVE, **NOW}).encode(), "/10.0.0.7"))
+
+    # Then
+    assert (status, answer["items"][0]["message"]) == (
+        503,
+        f"whether it was done is not known: {owner} met an unexpected fault; look again before you repeat it",
+    )
+
+
+class Faulty:
+    """What is asked of others ends in a fault there, as their internal listener tells it."""
+
+    async def ask(self, _peer: Peer, _path: str, *, patience_ms: int) -> PeerAnswer:
+        assert patience_ms
+        return PeerAnswer(500, b'{"error": "kproxy met an unexpected fault"}')
 
 
 async def test_what_may_be_there_all_the_same_is_unavailable() -> None:
