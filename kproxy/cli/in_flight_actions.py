@@ -8,6 +8,7 @@ import click
 
 from kproxy.cli.admin_port import with_admin_url
 from kproxy.cli.in_flight_place import one_share_partition
+from kproxy.cli.known_names import member_names
 from kproxy.cli.operator_requests import request, show, with_reason
 from kproxy.cli.output import Column, Output, with_output
 from kproxy.wording import counted
@@ -40,6 +41,15 @@ The exit code is 3 when there is no such group, topic or partition, or nothing o
 """
 
 
+_MEMBER: Final = click.option(
+    "-m",
+    "--member",
+    metavar="MEMBER",
+    shell_complete=member_names,
+    help="Only while this member holds all of them: nothing is taken from who has them by now.",
+)
+
+
 class OffsetRange(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """An offset, or FIRST-LAST, both inclusive."""
 
@@ -67,6 +77,7 @@ def _action(name: str, purpose: str, detail: str) -> click.Command:
         topic: str,
         partition: int,
         offsets: Sequence[tuple[int, int]],
+        member: str | None,
         admin_url: str,
         is_executed: bool,
         reason: str | None,
@@ -82,6 +93,7 @@ def _action(name: str, purpose: str, detail: str) -> click.Command:
             "topic": topic,
             "partition": partition,
             "offsets": [list(span) for span in sorted(offsets)],
+            "member": member,
         }
         answer = request(admin_url, fields, is_executed=is_executed, reason=reason)
         show(answer, _COLUMNS, Output(output, not no_headers), is_executed=is_executed, done="done, durably")
@@ -91,6 +103,7 @@ def _action(name: str, purpose: str, detail: str) -> click.Command:
         with_output,
         with_reason,
         with_admin_url,
+        _MEMBER,
         click.argument("offsets", nargs=-1, required=True, type=OffsetRange(), metavar="OFFSET[-LAST]..."),
         one_share_partition,
     )

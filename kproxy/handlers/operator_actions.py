@@ -56,19 +56,29 @@ class OperatorActions:
         self._releases = releases
 
     def plan(
-        self, key: SharePartitionKey, action: OperatorAction, spans: Sequence[tuple[int, int]]
+        self,
+        key: SharePartitionKey,
+        action: OperatorAction,
+        spans: Sequence[tuple[int, int]],
+        holder: MemberId | None = None,
     ) -> Sequence[SettledRun]:
-        """Return what would change.
+        """Return what would change; `holder`, if one is given, has to hold all of it.
 
         Raises:
             NotCoordinator, CoordinatorLoadInProgress: the group is not served here, or not yet.
             SharePartitionNotLoaded: nothing of the share-partition is in memory, so that nobody holds anything.
             InvalidRecordState, InvalidRequest: it cannot be done with one of the records; see `OperatorSettlement`.
         """
-        return self._told(key, self._live(key).plan(action, spans))
+        return self._told(key, self._live(key).plan(action, spans, holder))
 
     async def settle(
-        self, key: SharePartitionKey, action: OperatorAction, spans: Sequence[tuple[int, int]], *, reason: str
+        self,
+        key: SharePartitionKey,
+        action: OperatorAction,
+        spans: Sequence[tuple[int, int]],
+        holder: MemberId | None = None,
+        *,
+        reason: str,
     ) -> Sequence[SettledRun]:
         """Do it, and return what has changed, durably. `reason` goes to the state log.
 
@@ -76,7 +86,7 @@ class OperatorActions:
         back, and StateLogUnavailable when it is in doubt.
         """
         share_partition = self._live(key)
-        settlement = share_partition.plan(action, spans)
+        settlement = share_partition.plan(action, spans, holder)
         told = self._told(key, settlement)
         client_of = partial(self._services.clients.of, key.group_id)
         actors = operated_by(settlement, client_of, reason, is_release=action is OperatorAction.RELEASE)

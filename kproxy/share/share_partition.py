@@ -231,10 +231,12 @@ class SharePartition:
         has_news = settled or acknowledgement.has_passed
         return self._delta(settled, before=acknowledgement.before) if has_news else NO_CHANGE
 
-    def plan(self, action: OperatorAction, spans: Sequence[tuple[int, int]]) -> OperatorSettlement:
+    def plan(
+        self, action: OperatorAction, spans: Sequence[tuple[int, int]], holder: MemberId | None = None
+    ) -> OperatorSettlement:
         """Return what an operator's `action` on these offsets would change, and change nothing. Raises as that does."""
         self._refuse_if_fenced()
-        return OperatorSettlement.planned(self._ranges, self.limits, action, spans)
+        return OperatorSettlement.planned(self._ranges, self.limits, action, spans, holder)
 
     def settle(self, settlement: OperatorSettlement) -> StateDelta:
         """Let all of what `plan` returned in this turn take effect, whoever holds the records."""

@@ -49,13 +49,23 @@ class Operators(Protocol):
     """Does it: `OperatorActions`."""
 
     def plan(
-        self, key: SharePartitionKey, action: OperatorAction, spans: Sequence[tuple[int, int]]
+        self,
+        key: SharePartitionKey,
+        action: OperatorAction,
+        spans: Sequence[tuple[int, int]],
+        holder: MemberId | None = None,
     ) -> Sequence[SettledRun]:
         """Return what would change. Raises ApiError."""
         ...
 
     async def settle(
-        self, key: SharePartitionKey, action: OperatorAction, spans: Sequence[tuple[int, int]], *, reason: str
+        self,
+        key: SharePartitionKey,
+        action: OperatorAction,
+        spans: Sequence[tuple[int, int]],
+        holder: MemberId | None = None,
+        *,
+        reason: str,
     ) -> Sequence[SettledRun]:
         """Change it; return what has changed, durably. Raises ApiError."""
         ...
@@ -202,11 +212,11 @@ class Performance:
 
     async def _records(self, asked: OperatorRequest, host: str) -> Sequence[JsonObject]:
         key, name = await self._local.share_partition(asked.group_id, asked.topic, asked.partition)
-        action = OperatorAction(asked.action)
+        action, holder = OperatorAction(asked.action), MemberId(asked.member_id) if asked.member_id else None
         if asked.is_executed:
-            runs = await self._operators.settle(key, action, asked.spans, reason=asked.words(host))
+            runs = await self._operators.settle(key, action, asked.spans, holder, reason=asked.words(host))
         else:
-            runs = self._operators.plan(key, action, asked.spans)
+            runs = self._operators.plan(key, action, asked.spans, holder)
         return [item(_settled_view(key, name, run)) for run in runs]
 
     async def _sessions(self, asked: OperatorRequest, host: str) -> Sequence[JsonObject]:

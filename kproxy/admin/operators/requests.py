@@ -32,8 +32,9 @@ _FIELDS: Final = (
 class OperatorRequest:
     """An action on records of one share-partition, or on the share sessions of a member.
 
-    `topic` is a name or an id. `spans` are first and last offsets. Without `is_executed` it is only told what would
-    change. `operator` is what whoever asks calls himself.
+    `topic` is a name or an id. `spans` are first and last offsets. `member_id` is whose sessions are ended, or who
+    has to hold all of the records, empty for whoever does. Without `is_executed` it is only told what would change. `operator`
+    is what whoever asks calls himself.
     """
 
     action: str
@@ -105,7 +106,7 @@ def _require_complete(asked: OperatorRequest, fields: Mapping[str, Any]) -> None
         raise RefusedQuery("to execute it, give a reason: it is kept in the state log")
     is_end = asked.action == END_SESSION
     wanted = ("member",) if is_end else _OF_RECORDS
-    other = _OF_RECORDS if is_end else ("member", "node")
+    other = _OF_RECORDS if is_end else ("node",)
     for name in wanted:
         if name not in fields:
             raise RefusedQuery(f"{asked.action} needs {name!r}")

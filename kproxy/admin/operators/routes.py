@@ -1,6 +1,7 @@
 """The one path of the admin port that changes something: `POST /api/v1/actions`, with a JSON object.
 
-It asks for `release`, `accept` or `archive` (of `group`, `topic`, `partition`, `offsets`), or for `end-session` (of
+It asks for `release`, `accept` or `archive` (of `group`, `topic`, `partition`, `offsets`, only while `member` holds all
+of them if one is named), or for `end-session` (of
 `group` and `member`, with `node` of one session). Nothing changes unless `execute` is true, and then `reason` has to
 say why. Only a port that this machine alone reaches, or that wants a token, takes it, and never from a browser's page.
 """

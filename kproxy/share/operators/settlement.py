@@ -11,9 +11,10 @@ from typing import Final
 
 from kproxy.errors import InvalidRecordState, InvalidRequest
 from kproxy.share.acknowledgement import state_after_attempt
+from kproxy.share.identifiers import MemberId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import InFlightRange, OffsetRanges
-from kproxy.share.record_state import RecordState
+from kproxy.share.record_state import TERMINAL_STATES, RecordState
 
 
 class OperatorAction(StrEnum):
@@ -50,14 +51,19 @@ class OperatorSettlement:
 
     @staticmethod
     def planned(
-        ranges: OffsetRanges, limits: ShareLimits, action: OperatorAction, spans: Sequence[tuple[int, int]]
+        ranges: OffsetRanges,
+        limits: ShareLimits,
+        action: OperatorAction,
+        spans: Sequence[tuple[int, int]],
+        holder: MemberId | None = None,
     ) -> "OperatorSettlement":
         """Return what `action` makes of `spans`, first and last offsets, inclusive and ascending. Changes nothing.
 
-        Holes in between stay. Raises for the first offset of which it cannot be done:
+        Holes in between stay. `holder`, if there is one, has to hold every record. Raises for the first offset of which
+        it cannot be done:
 
         - InvalidRequest: the spans are none, or not ascending and disjoint; nothing was ever delivered there.
-        - InvalidRecordState: it is done with, or nobody holds what somebody has to hold.
+        - InvalidRecordState: it is done with, or nobody, or another one, holds what somebody has to hold.
         """
         _require_ascending(spans)
         before: list[InFlightRange] = []
@@ -68,6 +74,8 @@ class OperatorSettlement:
             runs = ranges.clipped(*span)
             if all(run.is_hole for run in runs):
                 raise InvalidRequest(f"there is no record at offset {span[0]}")
+            for run in runs:
+                _require_held_by(holder, run)
             rewritten = [run if run.is_hole else _settled(run, action, limits) for run in runs]
             rewrites.append(rewritten)
             before += [run for run in runs if not run.is_hole]
@@ -95,6 +103,14 @@ def _require_in_flight(ranges: OffsetRanges, span: tuple[int, int]) -> None:
         )
     if span[1] >= ranges.end_offset:
         raise InvalidRequest(f"offset {span[1]} was never acquired, the last one is {ranges.end_offset - 1}")
+
+
+def _require_held_by(holder: MemberId | None, run: InFlightRange) -> None:
+    member_id = None if run.lock is None else run.lock.member_id
+    if holder in (None, member_id) or run.is_hole or run.state in TERMINAL_STATES:
+        return
+    by = "nobody" if member_id is None else repr(str(member_id))
+    raise InvalidRecordState(f"offset {run.first_offset} is held by {by}, and not by {str(holder)!r}")
 
 
 def _settled(run: InFlightRange, action: OperatorAction, limits: ShareLimits) -> InFlightRange:

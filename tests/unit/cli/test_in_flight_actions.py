@@ -131,6 +131,23 @@ def test_what_is_not_there_is_exit_code_3(
     assert complaint in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("member", "exit_code", "said"),
+    [
+        ("alice", 0, "done, durably\n"),
+        ("bob", 1, "Error: offset 1 is held by 'alice', and not by 'bob'\n"),
+    ],
+)
+def test_what_was_seen_with_one_member_is_not_taken_from_another(
+    operated: OperatedGroups, member: str, exit_code: int, said: str
+) -> None:
+    # When
+    result = run(operated, "in-flight", "accept", *PLACE, "1", "--member", member, *NOW)
+
+    # Then
+    assert (result.exit_code, result.stderr) == (exit_code, said)
+
+
 def test_what_cannot_be_done_is_said(operated: OperatedGroups) -> None:
     # When
     result = run(operated, "in-flight", "release", *PLACE, "3-9")

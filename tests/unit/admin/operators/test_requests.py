@@ -63,7 +63,7 @@ def test_another_process_is_asked_for_the_same() -> None:
         ({**ARCHIVE, "execute": True}, "give a reason"),
         ({**ARCHIVE, "execute": True, "reason": "  "}, "give a reason"),
         ({**ARCHIVE, "reason": "x" * 201}, "reason: expected 200 characters at most, and it has 201"),
-        ({**ARCHIVE, "member": "alice"}, "'member' does not go with archive"),
+        ({**ARCHIVE, "node": 1}, "'node' does not go with archive"),
         ({"action": "archive", "group": "g", "topic": "orders", "partition": 0}, "archive needs 'offsets'"),
         ({"action": "end-session", "group": "g"}, "end-session needs 'member'"),
         (

@@ -154,3 +154,35 @@ def test_what_cannot_be_done_is_refused_as_a_whole(
 
     # Then
     assert window.view() == before
+
+
+@pytest.mark.parametrize(
+    ("action", "spans", "reason"),
+    [
+        (ACCEPT, [(100, 101)], "offset 100 is held by 'alice', and not by 'bob'"),
+        (ARCHIVE, [(102, 102)], "offset 102 is held by nobody, and not by 'bob'"),
+    ],
+)
+def test_what_another_member_holds_by_now_is_left_alone(
+    action: OperatorAction, spans: Sequence[tuple[int, int]], reason: str
+) -> None:
+    # Given
+    window = a_window()
+
+    # When
+    with pytest.raises(InvalidRecordState) as raised:
+        window.plan(action, spans, holder=MemberId("bob"))
+
+    # Then
+    assert str(raised.value) == reason
+
+
+def test_what_the_member_holds_that_was_seen_is_settled() -> None:
+    # Given
+    window = a_window()
+
+    # When
+    window.settle(window.plan(ACCEPT, [(100, 101)], holder=ALICE))
+
+    # Then
+    assert states(window) == [(102, 102, "AVAILABLE"), (103, 103, "ACKNOWLEDGED")]
