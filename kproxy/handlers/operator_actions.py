@@ -17,6 +17,7 @@ from kproxy.errors import (
     StateNotWritten,
     UnwritableStateRecord,
 )
+from kproxy.handlers.live.pauses import Pace, let_others_go_on, work_on
 from kproxy.handlers.live.releases import Releases
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
@@ -125,17 +126,19 @@ class OperatorActions:
             raise ShareSessionNotFound(f"member {member_id!r} of {group_id!r} has no share session{where}")
         return sorted(found, key=lambda session: session.key)
 
-    def held_count(self, session: ShareSession) -> int:
-        """Return how many records its member holds of the partitions of a session, in whichever of its sessions."""
-        keys = (each.in_group(session.key.group_id) for each in session.partitions)
-        windows = (self._services.directory.find(key) for key in keys)
-        return sum(
-            run.last_offset - run.first_offset + 1
-            for window in windows
-            if window is not None
-            for run in window.view().ranges
-            if run.member_id == session.key.member_id
-        )
+    async def held_count(self, session: ShareSession) -> int:
+        """Return how many records its member holds of the partitions of a session, in whichever of its sessions.
+
+        Others have a turn now and then.
+        """
+        member_id, count, pace = session.key.member_id, 0, Pace(is_alone=True)
+        for partition in tuple(session.partitions):
+            window = self._services.directory.find(partition.in_group(session.key.group_id))
+            runs = () if window is None else window.view().ranges
+            count += sum(run.last_offset - run.first_offset + 1 for run in runs if run.member_id == member_id)
+            if pace.is_pause_due(work_on(len(runs))):
+                await let_others_go_on()
+        return count
 
     async def end(self, sessions: Sequence[ShareSession], *, reason: str) -> None:
         """End sessions, one after the other, and take back what is held in them, durably.

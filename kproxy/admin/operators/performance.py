@@ -76,7 +76,7 @@ class Operators(Protocol):
         """Return the share sessions of a member. Raises ApiError."""
         ...
 
-    def held_count(self, session: ShareSession) -> int:
+    async def held_count(self, session: ShareSession) -> int:
         """Return how many records the member holds of the partitions of a session."""
         ...
 
@@ -230,7 +230,7 @@ class Performance:
                 session.key.node_id,
                 session.connection_id,
                 len(session.partitions),
-                self._operators.held_count(session),
+                await self._operators.held_count(session),
             )
             for session in sessions
         ]

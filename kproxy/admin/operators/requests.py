@@ -33,8 +33,8 @@ class OperatorRequest:
     """An action on records of one share-partition, or on the share sessions of a member.
 
     `topic` is a name or an id. `spans` are first and last offsets. `member_id` is whose sessions are ended, or who
-    has to hold all of the records, empty for whoever does. Without `is_executed` it is only told what would change. `operator`
-    is what whoever asks calls himself.
+    has to hold all of the records, empty for whoever does. Without `is_executed` it is only told what would change.
+    `operator` is what whoever asks calls himself.
     """
 
     action: str

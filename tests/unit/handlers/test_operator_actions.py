@@ -12,11 +12,20 @@ from kproxy.errors import (
     StateLogUnavailable,
     StateNotWritten,
 )
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.operators.settlement import OperatorAction
 from kproxy.share.record_state import RecordState
 from kproxy.statelog.actors import Actor, Cause
-from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acknowledge_errors, acquired
+from tests.worlds.share_group_world import (
+    ORDERS,
+    Member,
+    ShareGroupWorld,
+    acknowledge_errors,
+    acquired,
+    world_with_orders,
+)
+from tests.worlds.waiting import turns_during
 
 GROUP, ALICE = GroupId("g"), MemberId("alice")
 WHY = "archive by root@/127.0.0.1: poison"
@@ -169,7 +178,7 @@ async def test_a_session_that_is_ended_gives_back_what_was_held_in_it() -> None:
     await bob.open()
     operators = world.groups.operators
     sessions = operators.sessions_of(GROUP, ALICE)
-    held = [operators.held_count(session) for session in sessions]
+    held = [await operators.held_count(session) for session in sessions]
 
     # When
     await operators.end(sessions, reason=WHY)
@@ -181,6 +190,20 @@ async def test_a_session_that_is_ended_gives_back_what_was_held_in_it() -> None:
         Actor(Cause.OPERATOR, "alice", "client", "/127.0.0.1", ((0, 4),), reason=WHY),
     )
     assert (await alice.fetch()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+
+
+async def test_others_have_turns_while_the_records_of_a_wide_session_are_counted() -> None:
+    # Given
+    world = await world_with_orders(partition_count=2 * MOST_AT_ONCE)
+    alice = world.member("alice")
+    await alice.open(*[(ORDERS, partition) for partition in range(2 * MOST_AT_ONCE)])
+    [session] = world.groups.operators.sessions_of(GROUP, ALICE)
+
+    # When
+    turn_count = await turns_during(world.groups.operators.held_count(session))
+
+    # Then
+    assert turn_count >= 2
 
 
 async def test_an_end_of_sessions_that_the_log_refused_is_told() -> None:
