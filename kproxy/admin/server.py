@@ -55,7 +55,7 @@ class _HttpErrors(logging.Filter):
     """What the HTTP server would log, without what is no error of this process.
 
     Whoever sends what is no HTTP hears so (400). The library logs that, as an error and with a stack trace; it is
-    counted instead.
+    counted instead, of bodies by the guard.
     """
 
     def __init__(self, metrics: Metrics) -> None:
@@ -68,6 +68,8 @@ class _HttpErrors(logging.Filter):
         if isinstance(error, HttpProcessingError):
             reason = Reason.TOO_LARGE if isinstance(error, LineTooLong) else Reason.MALFORMED
             self._metrics.count("admin_requests_refused", 1, reason)
+            return False
+        if isinstance(error, web.RequestPayloadError):
             return False
         return record.levelno >= logging.WARNING
 

@@ -92,6 +92,9 @@ class Guard:
         except TimeoutError:
             message = f"the body of the request was not there within {deadline_s:g} s"
             return Refusal(Reason.TOO_SLOW, 408, message)
+        except (web.RequestPayloadError, ConnectionError):
+            message = "the body of the request cannot be read: it is not what its headers say, or broke off"
+            return Refusal(Reason.MALFORMED, 400, message)
         except web.HTTPRequestEntityTooLarge:
             pass
         most = counted(MOST_BODY_BYTES, "byte")

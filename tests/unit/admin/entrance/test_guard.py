@@ -15,6 +15,7 @@ from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
 from kproxy.settings import HostPort
 from kproxy.telemetry.metrics import Metrics
+from tests.worlds.waiting import until_all_wait
 
 EVERYWHERE = HostPort("0.0.0.0", 9644)
 TOKEN = "0123456789abcdef"
@@ -68,6 +69,19 @@ class Port:
             return Answer(int(head.split()[1]), head.decode(), json.loads(told) if told[:1] == b"{" else told)
         finally:
             await server.stop()
+
+    async def leave_after(self, begun: bytes) -> None:
+        """Send what is no whole request, and go; return when the port has seen both."""
+        server = self._server()
+        await server.start()
+        address = server.address
+        _, writer = await asyncio.open_connection(address.host, address.port)
+        writer.write(begun)
+        await writer.drain()
+        await until_all_wait()
+        writer.transport.abort()
+        await until_all_wait()
+        await server.stop()
 
 
 @pytest.fixture
@@ -232,3 +246,39 @@ async def test_a_body_that_does_not_come_is_given_up_with_its_connection() -> No
     # Then
     assert (answer.status, answer.message) == (408, "the body of the request was not there within 0.05 s")
     assert port.refused("too_slow") == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        (("Content-Encoding: gzip", "Content-Length: 5"), b"hello"),
+        (("Transfer-Encoding: chunked",), b"5\r\nhello\r\nno length\r\n"),
+    ],
+    ids=["what is not compressed as it says", "what is no chunk"],
+)
+async def test_a_body_that_cannot_be_read_is_refused_and_counted_and_no_error_in_the_log(
+    headers: tuple[str, ...], body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    port = Port(HostPort("127.0.0.1", 9644))
+
+    # When
+    answer = await port.ask("POST /api/v1/status", *headers, body=body)
+
+    # Then
+    assert answer.status == 400
+    assert port.refused("malformed") == 1
+    assert [record for record in caplog.records if record.name != "asyncio"] == []
+
+
+async def test_who_leaves_in_the_middle_of_a_body_is_no_error_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    port = Port(HostPort("127.0.0.1", 9644))
+
+    # When
+    await port.leave_after(b"POST /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\nhel")
+
+    # Then
+    assert [record for record in caplog.records if record.name != "asyncio"] == []
