@@ -1,18 +1,23 @@
 """TCP segments out of a capture file, pcap or pcapng, as tcpdump and Wireshark write them."""
 
 import socket
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
 from kproxy.clients.frames.described_frames import NoFrame
+from kproxy.wording import counted
 
+_SECTION: Final = b"\x0a\x0d\x0d\x0a"
+"""How a pcapng file begins."""
+_MOST_BLOCK_BYTES: Final = 64 << 20
 _MAGICS: Final = (
+    _SECTION,
     b"\xa1\xb2\xc3\xd4",
     b"\xd4\xc3\xb2\xa1",
     b"\xa1\xb2\x3c\x4d",
     b"\x4d\x3c\xb2\xa1",
-    b"\x0a\x0d\x0d\x0a",
 )
 MAGIC_BYTES: Final = 4
 
@@ -43,16 +48,34 @@ def segments_of(file: BinaryIO) -> Iterator[Segment]:
     Raises NoFrame when the file is damaged, and for link layers other than Ethernet, Linux "any", loopback and raw IP.
     """
     import dpkt
+    from dpkt import pcapng
 
+    blocks = _Blocks(file)
     try:
-        reader = dpkt.pcap.UniversalReader(file)
+        reader = pcapng.Reader(blocks) if blocks.magic == _SECTION else dpkt.pcap.Reader(blocks)
         unpack = _unpacker(dpkt, reader.datalink())
         for seconds, packet in reader:
             segment = _segment(dpkt, unpack, packet, int(seconds * 1000))
             if segment is not None:
                 yield segment
-    except (dpkt.UnpackError, ValueError) as error:
+    except (dpkt.UnpackError, ValueError, OverflowError, struct.error) as error:
         raise NoFrame(f"a damaged capture: {error}") from error
+
+
+class _Blocks:
+    """What dpkt reads a capture from: forwards only, for a pipe cannot be rewound, and no block without bounds."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.name = getattr(file, "name", "")
+        self.magic = self._seen = file.read(MAGIC_BYTES)
+
+    def read(self, size: int) -> bytes:
+        """Return the next `size` bytes, fewer at the end. Raises ValueError for what no block can have."""
+        if not 0 <= size <= _MOST_BLOCK_BYTES:
+            raise ValueError(f"it has a block of {counted(size, 'byte')}")
+        seen, self._seen = self._seen[:size], self._seen[size:]
+        return seen + self._file.read(size - len(seen))
 
 
 def _unpacker(dpkt: Any, link_type: int) -> Any:

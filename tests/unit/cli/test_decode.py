@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
+import dpkt
 import pytest
 import yaml
 from click.testing import CliRunner, Result
@@ -72,9 +74,10 @@ def test_a_file_may_have_bytes_or_hex(content: bytes, tmp_path: Path) -> None:
     assert (shown["api"], shown["fields"]["groupId"]) == ("ShareFetch", "orders")
 
 
-def test_a_capture_on_standard_input_gives_a_line_for_each_frame_of_an_api() -> None:
+@pytest.mark.parametrize("form", [dpkt.pcap, dpkt.pcapng], ids=["pcap", "pcapng"])
+def test_a_capture_on_standard_input_gives_a_line_for_each_frame_of_an_api(form: Any) -> None:
     # Given
-    capture = Capture()
+    capture = Capture(form=form)
     capture.open()
     capture.send(REQUEST)
     capture.answer(RESPONSE)

@@ -2,6 +2,7 @@
 
 import io
 import socket
+from typing import Any
 
 import dpkt
 
@@ -14,9 +15,10 @@ End = tuple[str, int]
 class Capture:
     """Packets between two ends; each has its own count of bytes sent."""
 
-    def __init__(self, link_type: int = dpkt.pcap.DLT_EN10MB) -> None:
+    def __init__(self, link_type: int = dpkt.pcap.DLT_EN10MB, form: Any = dpkt.pcap) -> None:
+        """Begin; `form` is `dpkt.pcap`, or `dpkt.pcapng` for what Wireshark writes."""
         self._file = io.BytesIO()
-        self._writer = dpkt.pcap.Writer(self._file, linktype=link_type)
+        self._writer = form.Writer(self._file, linktype=link_type)
         self._link_type = link_type
         self._next: dict[tuple[End, End], int] = {}
         self._now = 1_795_000_000.0

@@ -1,6 +1,7 @@
 """TCP segments are read out of captures, and other packets are passed over."""
 
 import io
+import struct
 
 import dpkt
 import pytest
@@ -55,6 +56,31 @@ def test_a_link_layer_that_nobody_reads_is_refused() -> None:
     assert "-i any" in str(refused.value)
 
 
-def test_a_damaged_capture_is_refused() -> None:
+SECTION = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
+ODD_RESOLUTION = struct.pack("<IIHHIHH4sHHI", 1, 32, 1, 0, 0, 9, 2, b"\x06\0\0\0", 0, 0, 32)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        Capture().file().read()[:10],
+        SECTION,
+        SECTION[:20],
+        SECTION[:4] + b"\0" * 40,
+        SECTION + struct.pack("<II", 1, 0) + b"\0" * 40,
+        SECTION + struct.pack("<II", 1, 2**32 - 8) + b"\0" * 40,
+        SECTION + ODD_RESOLUTION,
+    ],
+    ids=[
+        "cut off",
+        "no interface",
+        "half a section",
+        "an empty section",
+        "no length",
+        "4 GiB",
+        "a resolution of two",
+    ],
+)
+def test_a_damaged_capture_is_refused(content: bytes) -> None:
     with pytest.raises(NoFrame, match="damaged"):
-        list(segments_of(io.BytesIO(Capture().file().read()[:10])))
+        list(segments_of(io.BytesIO(content)))
