@@ -179,6 +179,14 @@ types: $(INSTALLED) ## mypy, strict
 .PHONY: deploy-checks
 deploy-checks: $(INSTALLED) ## deploy/ by the tools: Helm, kubeconform, systemd-analyze; the first time they are built
 	@.ci/check-deploy
+.PHONY: dist
+dist: $(INSTALLED) ## the sdist, and the wheel that is made of it, in dist/; both carry the commit
+	@rm -rf dist
+	$(BIN)/python -m build --outdir dist
+
+.PHONY: release-checks
+release-checks: $(INSTALLED) ## sdist and wheel, built and installed into empty environments; needs the package index
+	$(PYTEST) tests/packaging
 
 .PHONY: sbom
 sbom: $(INSTALLED) ## what the wheel brings with it: a CycloneDX bill of materials and its licences, in build/supply-chain/
