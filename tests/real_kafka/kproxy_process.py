@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
@@ -78,6 +78,30 @@ def state_topic_settings() -> dict[str, str | int]:
     }
 
 
+class KproxyPorts:
+    """The ports of a kproxy, held for it until `release`: processes that take each other's place have the same ones."""
+
+    def __init__(self, node_ids: Sequence[int] = (1,)) -> None:
+        self.listen, self.admin = ReservedPort(), ReservedPort()
+        self.of_brokers = {node_id: ReservedPort() for node_id in node_ids}
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`HOST:PORT` of the bootstrap port."""
+        return self.listen.address
+
+    def release(self) -> None:
+        """Give them back. May be called again."""
+        for port in (self.listen, self.admin, *self.of_brokers.values()):
+            port.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
 class KproxyProcess(Child):
     """A kproxy in front of `bootstrap_servers`: started by the constructor, gone after `drain`, `stop` or `kill`.
 
@@ -97,13 +121,17 @@ class KproxyProcess(Child):
         settings: Mapping[str, str | int] | None = None,
         environment: Mapping[str, str] | None = None,
         module: str = "kproxy",
+        ports: KproxyPorts | None = None,
     ) -> None:
         """Start it. Brokers with `node_ids` get reserved ports; `settings` are `-X` keys and values.
 
-        `module` is what Python runs with the arguments of kproxy.
+        `module` is what Python runs with the arguments of kproxy. `ports` are those of a kproxy before this one, and
+        stay reserved behind it.
         """
-        self._listen, self._admin = ReservedPort(), ReservedPort()
-        self._broker_ports = {node_id: ReservedPort() for node_id in node_ids}
+        self._ports = ports or KproxyPorts(node_ids)
+        self._has_own_ports = ports is None
+        self._listen, self._admin = self._ports.listen, self._ports.admin
+        self._broker_ports = self._ports.of_brokers
         all_settings = {
             "kproxy.listen": self._listen.address,
             "kproxy.admin.listener": self._admin.address,
@@ -257,8 +285,8 @@ class KproxyProcess(Child):
         self.stop()
 
     def _release_ports(self) -> None:
-        for port in (self._listen, self._admin, *self._broker_ports.values()):
-            port.release()
+        if self._has_own_ports:
+            self._ports.release()
 
     def _ask(self, path: str) -> AdminAnswer:
         status, body = self._get(path)
