@@ -22,6 +22,8 @@ DOCUMENTS: Final = (
     "kproxy/ARCHITECTURE.md",
     "deploy/README.md",
     "deploy/LIVENESS.md",
+    "deploy/RELEASING.md",
+    "deploy/UPGRADING.md",
 )
 
 
