@@ -30,9 +30,7 @@ def rule_tests() -> list[Any]:
 
 
 def looked_for(test: Any) -> set[str]:
-    return {
-        name for check in test["promql_expr_test"] for name in re.findall(r'alertname="(\w+)"', check["expr"])
-    }
+    return {check["alertname"] for check in test["alert_rule_test"]}
 
 
 def labels_known_to(alert: Alert) -> frozenset[str]:
@@ -97,13 +95,17 @@ def test_a_unit_test_of_an_alert_has_series_as_kproxy_exposes_them(test: Any) ->
     assert [fault for fault in faults if not re.search(r"reason of kproxy_requests_refused", fault)] == []
 
 
-@pytest.mark.parametrize("test", rule_tests(), ids=lambda test: test["name"].partition(":")[0])
-def test_a_unit_test_sees_an_alert_fire_and_go_away(test: Any) -> None:
+@pytest.mark.parametrize(
+    ("alert", "test"),
+    list(zip(ALERTS, rule_tests(), strict=True)),
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_a_unit_test_sees_an_alert_wait_fire_and_go_away(alert: Alert, test: Any) -> None:
     # When
-    expected = [bool(check["exp_samples"]) for check in test["promql_expr_test"]]
+    expected = [bool(check["exp_alerts"]) for check in test["alert_rule_test"]]
 
     # Then
-    assert expected == [True, False]
+    assert expected == ([False, True, False] if alert.wait else [True, False])
 
 
 def test_prometheus_loads_the_rules_and_scrapes_the_admin_port() -> None:
