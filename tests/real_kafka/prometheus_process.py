@@ -1,0 +1,98 @@
+"""Debian's Prometheus as a child process, with configuration and rules of deploy/prometheus/, but for the targets."""
+
+import http.client
+import json
+import shutil
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import yaml
+
+from tests.real_kafka.child import Child
+from tests.real_kafka.paths import PROJECT_ROOT
+from tests.real_kafka.ports import ReservedPort
+from tests.real_kafka.run_folder import RunFolder
+
+SHIPPED: Final = PROJECT_ROOT / "deploy" / "prometheus"
+HTTP_TIMEOUT_SECONDS: Final = 10.0
+HTTP_OK: Final = 200
+
+
+def prometheus() -> Path | None:
+    """The program, None where it is not installed."""
+    found = shutil.which("prometheus")
+    return None if found is None else Path(found)
+
+
+class PrometheusProcess(Child):
+    """Scrapes `targets`, each `HOST:PORT`, as prometheus.yml says; its data is gone with it."""
+
+    def __init__(self, program: Path, targets: Sequence[str]) -> None:
+        self._port, self._folder = ReservedPort(), RunFolder.create("prometheus")
+        configuration = yaml.safe_load((SHIPPED / "prometheus.yml").read_text(encoding="utf-8"))
+        configuration["scrape_configs"][0]["static_configs"][0]["targets"] = list(targets)
+        for name in configuration["rule_files"]:
+            shutil.copy(SHIPPED / name, self._folder.path / name)
+        adapted = self._folder.path / "prometheus.yml"
+        adapted.write_text(yaml.safe_dump(configuration), encoding="utf-8")
+        super().__init__(
+            "prometheus",
+            [
+                program,
+                f"--config.file={adapted}",
+                f"--storage.tsdb.path={self._folder.path / 'data'}",
+                f"--web.listen-address={self._port.address}",
+            ],
+        )
+
+    def is_answering(self) -> bool:
+        """Whether it takes questions yet."""
+        try:
+            return self._get("/-/ready")[0] == HTTP_OK
+        except OSError:
+            return False
+
+    def ask(self, expression: str) -> list[Mapping[str, Any]]:
+        """The series that answer `expression` now. Raises ValueError with what it says of one that it cannot read."""
+        status, body = self._get(f"/api/v1/query?{urllib.parse.urlencode({'query': expression})}")
+        answer = json.loads(body)
+        if status != HTTP_OK:
+            raise ValueError(f"{expression!r}: {answer['error']}")
+        found = answer["data"]["result"]
+        assert isinstance(found, list)
+        return found
+
+    def rules(self) -> list[Mapping[str, Any]]:
+        """Every rule with its state and how its last evaluation went."""
+        _, body = self._get("/api/v1/rules")
+        return [rule for group in json.loads(body)["data"]["groups"] for rule in group["rules"]]
+
+    def stop(self) -> None:
+        """End it, and remove its data. May be called again."""
+        super().stop()
+        self._port.release()
+        self._folder.remove()
+
+    def __exit__(
+        self,
+        error_class: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception):
+            error.add_note(f"Prometheus' log: {self.errors()[-2000:]}")
+        self.stop()
+
+    def _get(self, path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection(
+            self._port.host, self._port.number, timeout=HTTP_TIMEOUT_SECONDS
+        )
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
