@@ -14,7 +14,7 @@ from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import with_form
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item
-from kproxy.clients.diagnosis import next_of_run
+from kproxy.clients.diagnosis.attempts import attempt_text, next_of_run
 from kproxy.clients.tables import cell_text
 
 
@@ -78,7 +78,7 @@ def _absent(runs: Sequence[Item], offset: int) -> str:
 def _facts(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "offset", f"{record['offset']}, in a run of {record['firstOffset']} to {record['lastOffset']}"
     yield "state", record["state"]
-    yield "attempt", f"{record['deliveryCount']} of {record['deliveryCountLimit']}"
+    yield "attempt", attempt_text(record).removeprefix("attempt ")
     if record["memberId"] is not None:
         client = f" ({record['clientId']})" if record["clientId"] else ""
         yield "held by", f"{record['memberId']}{client}"

@@ -12,6 +12,7 @@ from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.output import partitions_text, with_form
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item, answer_of, items_of
+from kproxy.clients.diagnosis.attempts import attempt_text
 from kproxy.clients.tables import cell_text
 from kproxy.wording import counted
 
@@ -98,7 +99,6 @@ def _facts(session: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _run_text(run: Item) -> str:
-    attempt = f"attempt {run['deliveryCount']} of {run['deliveryCountLimit']}"
     left = f"lock ends in {run['lockRemainingMs'] / 1000:.1f} s"
     topic = run["topicName"] or run["topicId"]
-    return f"{topic}-{run['partition']}: {run['firstOffset']} to {run['lastOffset']}, {attempt}, {left}"
+    return f"{topic}-{run['partition']}: {run['firstOffset']} to {run['lastOffset']}, {attempt_text(run)}, {left}"

@@ -1,31 +1,30 @@
-"""`kproxy why`: what holds a share group up, in one screen."""
+"""`kproxy why`: what holds share groups up: one in one screen, or the worst of all in a paragraph each."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
-from kproxy.cli.ages import age_text
-from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.known_names import group_names, topic_names
 from kproxy.cli.output import with_form
 from kproxy.cli.watch import with_watch
-from kproxy.clients.admin_port import Item, answer_of, items_of
-from kproxy.clients.diagnosis import Finding, finding, most_pressing
-from kproxy.clients.tables import cell_text
-from kproxy.wording import counted
+from kproxy.cli.why_lines import group_lines, paragraphs
+from kproxy.clients.diagnosis.fields import JsonObject, fields_of, member_fields
+from kproxy.clients.diagnosis.looks import GroupDiagnosis, Place, diagnosed_group, diagnosed_groups
 
 SHOWN: Final = 5
-"""Share-partitions, unless all are asked for."""
-_TIMEOUT_S: Final = 10.0
+"""Share-partitions of a group, or groups, unless all are asked for."""
+MOST_GROUPS: Final = 50
+"""Even if all are asked for: each is three questions to the admin port."""
 
 
 @click.command(
     epilog="""Examples:
 
 \b
+  kproxy why
   kproxy why -g orders-workers
   kproxy why -g orders-workers -t orders -p 3
   kproxy why -g orders-workers --watch
@@ -34,7 +33,7 @@ The exit code is 3 when there is no such group, topic or partition.
 """
 )
 @click.option(
-    "-g", "--group", required=True, metavar="GROUP", shell_complete=group_names, help="The share group."
+    "-g", "--group", metavar="GROUP", shell_complete=group_names, help="This share group; otherwise all."
 )
 @click.option(
     "-t",
@@ -44,106 +43,62 @@ The exit code is 3 when there is no such group, topic or partition.
     help="Of this topic only: its name, or its id.",
 )
 @click.option("-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only.")
-@click.option("--all", "are_all", is_flag=True, help=f"Every share-partition; otherwise the {SHOWN} worst.")
+@click.option(
+    "--all",
+    "are_all",
+    is_flag=True,
+    help=(
+        f"Every share-partition of the group, otherwise the {SHOWN} worst; "
+        f"without -g up to {MOST_GROUPS} groups, otherwise {SHOWN}."
+    ),
+)
 @with_watch
 @with_admin_url
 @with_form("text", "json", default="text")
 def why(
-    group: str, topic: str | None, partition: int | None, admin_url: str, output: str, *, are_all: bool
+    group: str | None, topic: str | None, partition: int | None, admin_url: str, output: str, *, are_all: bool
 ) -> None:
-    """Say why a share group does not move: which record blocks it, who holds that since when, and what comes next.
+    """Say why a share group does not move: which record blocks it, who holds that for how long, and what comes next.
 
-    The share-partition whose first unfinished record has waited longest comes first. What is not done with can be held
+    The share-partition whose first unfinished record was written first comes first. What is not done with can be held
     by a member (Acquired) until its lock ends, or wait for a member that fetches (Available); all behind it may be done
-    with and still counts until it is.
+    with and still counts until it is. A member that seems to be dead is named above. Without -g the groups that do
+    worst are told of in a few lines each: its worst share-partition, what is the matter there and what comes next.
     """
-    answer = answer_of(admin_url, "groups", group, query={"lag": "true"}, timeout_s=_TIMEOUT_S)
-    (described,) = items_of(answer)
-    chosen = [each for each in described["sharePartitions"] if _is_chosen(each, topic, partition)]
-    if not chosen and (topic, partition) != (None, None):
-        raise CommandFailed(_none_there(described, topic, partition), ExitCode.NOT_FOUND)
-    pressing = most_pressing(chosen)
-    shown = pressing if are_all else pressing[:SHOWN]
-    sessions = items_of(answer_of(admin_url, "sessions", query={"group": group}))
-    findings = [finding(described, each, _runs_of(admin_url, group, each), sessions) for each in shown]
+    if group is None:
+        if (topic, partition) != (None, None):
+            raise click.UsageError("-t and -p go with -g: of which group?")
+        _tell_of_all(admin_url, output, most=MOST_GROUPS if are_all else SHOWN)
+        return
+    found = diagnosed_group(admin_url, group, place=Place(topic, partition), most=None if are_all else SHOWN)
     if output == "json":
-        click.echo(json.dumps(_json_of(answer, described, findings), indent=2))
+        click.echo(json.dumps(_json_of(found.answer, [found], left_out=found.left_out), indent=2))
     else:
-        for line in _lines(described, findings, left_out=len(pressing) - len(shown)):
+        for line in group_lines(found):
             click.echo(line)
-    require_whole(answer)
+    require_whole(found.answer)
 
 
-def _is_chosen(share_partition: Item, topic: str | None, partition: int | None) -> bool:
-    return topic in {None, share_partition["topicName"], share_partition["topicId"]} and partition in {
-        None,
-        share_partition["partition"],
-    }
+def _tell_of_all(admin_url: str, output: str, *, most: int) -> None:
+    found = diagnosed_groups(admin_url, most=most)
+    if output == "json":
+        click.echo(json.dumps(_json_of(found.answer, found.groups, left_out=found.left_out), indent=2))
+    else:
+        for line in paragraphs(found):
+            click.echo(line)
+    require_whole(found.answer)
 
 
-def _none_there(described: Item, topic: str | None, partition: int | None) -> str:
-    there = sorted({each["topicName"] or each["topicId"] for each in described["sharePartitions"]})
-    wanted = " ".join(
-        filter(None, (topic and f"topic {topic!r}", None if partition is None else f"partition {partition}"))
-    )
-    names = ", ".join(there) if there else "none so far"
-    return f"share group {described['groupId']!r} has nothing of {wanted}; it consumes {names}"
-
-
-def _runs_of(admin_url: str, group: str, share_partition: Item) -> Sequence[Item]:
-    if not share_partition["live"]:
-        return []
-    query = {
-        "group": group,
-        "topic": share_partition["topicId"],
-        "partition": share_partition["partition"],
-    }
-    return items_of(answer_of(admin_url, "in-flight", query=query))
-
-
-def _json_of(answer: Mapping[str, Any], described: Item, findings: Sequence[Finding]) -> dict[str, object]:
-    items = [
-        {
-            "groupId": described["groupId"],
-            "topicId": each.share_partition["topicId"],
-            "topicName": each.share_partition["topicName"],
-            "partition": each.share_partition["partition"],
-            "verdict": each.verdict,
-            **{_camel_case(name): text for name, text in each.facts.items()},
-        }
-        for each in findings
+def _json_of(answer: JsonObject, groups: Sequence[GroupDiagnosis], *, left_out: int) -> JsonObject:
+    silent = [
+        {"groupId": each.group["groupId"], **member_fields(member, now_ms=each.now_ms)}
+        for each in groups
+        for member in each.silent
     ]
-    return {**answer, "kind": "ShareGroupFindings", "items": items}
-
-
-def _camel_case(name: str) -> str:
-    first, *others = name.split()
-    return first + "".join(word.capitalize() for word in others)
-
-
-def _lines(described: Item, findings: Sequence[Finding], *, left_out: int) -> Iterator[str]:
-    lags = [each["lag"] for each in described["sharePartitions"]]
-    lag = "not known" if None in lags else f"{sum(lags)}"
-    yield (
-        f"{cell_text(described['groupId'])} is {described['state']}: "
-        f"{counted(len(described['members']), 'member')}, lag {lag}"
-    )
-    if not findings:
-        yield "nothing waits: every record that was produced is done with"
-    for each in findings:
-        yield ""
-        yield _head(each.share_partition)
-        yield f"  {cell_text(each.verdict)}"
-        width = max(map(len, each.facts)) + 1
-        for name, text in each.facts.items():
-            yield f"  {name + ':':<{width}}  {cell_text(text)}"
-    if left_out:
-        yield ""
-        yield f"{counted(left_out, 'more share-partition')} with something to do: --all shows them"
-
-
-def _head(share_partition: Item) -> str:
-    name = cell_text(share_partition["topicName"] or share_partition["topicId"])
-    age = age_text(share_partition["oldestAgeMs"], is_exact=share_partition["oldestAgeExact"])
-    waits = "" if age is None else f": its oldest unfinished record has waited {age}"
-    return f"{name}, partition {share_partition['partition']}{waits}"
+    return {
+        **answer,
+        "kind": "ShareGroupFindings",
+        "leftOut": left_out,
+        "silentMembers": silent,
+        "items": [fields_of(finding) for each in groups for finding in each.findings],
+    }

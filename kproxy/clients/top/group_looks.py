@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kproxy.clients.admin_port import Item, answer_of, items_of
-from kproxy.clients.diagnosis import most_pressing
+from kproxy.clients.diagnosis.findings import most_pressing
 from kproxy.clients.top.group_rows import GroupsLook
 
 _TIMEOUT_S: Final = 10.0

@@ -31,18 +31,27 @@ def test_a_record_that_is_held_is_told_with_its_holder_its_lock_and_what_comes_n
     assert result.stdout.splitlines() == [
         "offset:      100, in a run of 100 to 100",
         "state:       Acquired",
-        "attempt:     5 of 5",
+        "attempt:     5 of 5, the last one",
         "held by:     alice (client-1)",
         "lock:        acquired or renewed 1.0 s ago, 29.0 of 30.0 s left",
         "blocked by:  nothing: it is the first one",
-        "next:        its lock ends in 29.0 s, then it is archived: this is its last attempt",
+        (
+            "next:        its lock ends in 29.0 s: unless it is accepted before, it is archived then, "
+            "or when it is released, and never delivered again"
+        ),
     ]
 
 
 @pytest.mark.parametrize(
     ("offset", "coming"),
     [
-        ("101", "the next fetch of this partition gets it: attempt 5 of 5, the last one"),
+        (
+            "101",
+            (
+                "the next fetch of this partition gets it: attempt 5 of 5, the last one: "
+                "it is archived after that unless it is accepted"
+            ),
+        ),
         ("105", "the start offset passes it when offset 100 is done with, and all between"),
     ],
 )

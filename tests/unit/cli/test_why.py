@@ -14,7 +14,11 @@ from tests.in_memory.scripted_partition_reader import InMemoryLog
 
 def run(inspectable: Inspectable, *arguments: str) -> Result:
     with serving(inspectable.server()) as url:
-        return CliRunner().invoke(cli, ["why", "-g", "workers", *arguments, "--admin-url", url])
+        return CliRunner().invoke(cli, ["why", *arguments, "--admin-url", url])
+
+
+def run_of_workers(inspectable: Inspectable, *arguments: str) -> Result:
+    return run(inspectable, "-g", "workers", *arguments)
 
 
 def stuck_group() -> Inspectable:
@@ -32,35 +36,83 @@ def stuck_group() -> Inspectable:
     return inspectable
 
 
+SILENT = (
+    "alice (client-1) seems to be dead: no heartbeat for 25.0 s, one is due every 5.0 s; its session ends in 20.0 s, "
+    "at 12:00:20 UTC: its partitions go to other members then; what it holds comes back when its locks end, "
+    "or when its connection closes"
+)
+
+
 def test_the_record_that_blocks_a_group_is_told_with_who_holds_it_and_what_comes_next() -> None:
     # When
-    result = run(stuck_group(), "-p", "0")
+    result = run_of_workers(stuck_group(), "-p", "0")
 
     # Then
     assert result.stdout.splitlines() == [
         "workers is Stable: 1 member, lag not known",
         "",
-        "orders, partition 0: its oldest unfinished record has waited 2h05m",
+        "orders, partition 0: its oldest unfinished record was written 2h05m ago",
         "  alice (client-1) holds offset 100",
         "  lag:         4801 records",
         "  blocked by:  offset 100, Acquired, attempt 2 of 5",
         "  behind it:   99 Acknowledged",
-        "  held by:     alice (client-1), since 1.0 s, last heartbeat 1.0 s ago, last request 1.0 s ago",
-        "  next:        its lock ends in 29.0 s, then it is for any member: attempt 3 of 5",
+        "  held by:     alice (client-1), for 1.0 s, last heartbeat 1.0 s ago, last request 1.0 s ago",
+        "  next:        its lock ends in 29.0 s, at 12:00:29 UTC, then it is for any member: attempt 3 of 5",
+        (
+            "  before:      how earlier attempts ended: "
+            "kproxy log audit -b BACKING-BROKER:9092 -g workers -t orders -p 0 --offset 100"
+        ),
     ]
 
 
-def test_scripts_get_the_findings_as_items() -> None:
+def test_a_member_that_seems_to_be_dead_is_named_above() -> None:
+    # Given
+    inspectable = stuck_group()
+    inspectable.clock.advance(24_000)
+
     # When
-    result = run(stuck_group(), "-o", "json")
+    result = run_of_workers(inspectable, "-p", "0")
 
     # Then
-    items = json.loads(result.stdout)["items"]
-    assert [(each["partition"], each["verdict"]) for each in items] == [
-        (0, "alice (client-1) holds offset 100"),
-        (1, "nobody fetches: it is assigned to alice (client-1), without a share session for it"),
-    ]
-    assert items[0]["blockedBy"] == "offset 100, Acquired, attempt 2 of 5"
+    assert result.stdout.splitlines()[1] == SILENT
+
+
+def test_scripts_get_the_findings_as_items_with_numbers_and_names_as_fields() -> None:
+    # When
+    result = run_of_workers(stuck_group(), "-o", "json")
+
+    # Then
+    told = json.loads(result.stdout)
+    assert (told["kind"], told["leftOut"], told["silentMembers"]) == ("ShareGroupFindings", 0, [])
+    first, second = told["items"]
+    assert (first["groupId"], first["partition"], first["lag"]) == ("workers", 0, 4801)
+    assert first["verdict"] == "alice (client-1) holds offset 100"
+    assert first["blockedBy"]["firstOffset"] == 100
+    assert (first["holder"]["memberId"], first["holder"]["clientHost"]) == ("alice", "10.0.0.7")
+    assert first["holder"]["lockEndsAtMs"] == NOON_MS + 29_000
+    assert (
+        second["verdict"]
+        == "nobody fetches: it is assigned to alice (client-1), without a share session for it"
+    )
+    assert second["assignedTo"][0]["memberId"] == "alice"
+
+
+def test_members_that_seem_to_be_dead_are_fields_too() -> None:
+    # Given
+    inspectable = stuck_group()
+    inspectable.clock.advance(24_000)
+
+    # When
+    told = json.loads(run_of_workers(inspectable, "-o", "json").stdout)
+
+    # Then
+    (silent,) = told["silentMembers"]
+    assert (silent["groupId"], silent["memberId"], silent["lastHeartbeatAgeMs"]) == (
+        "workers",
+        "alice",
+        25_000,
+    )
+    assert silent["sessionEndsAtMs"] == NOON_MS + 20_000
 
 
 def test_a_group_with_nothing_to_do_is_said_to_be_done() -> None:
@@ -70,7 +122,7 @@ def test_a_group_with_nothing_to_do_is_said_to_be_done() -> None:
     inspectable.leave("alice", group_id="workers")
 
     # When
-    result = run(inspectable)
+    result = run_of_workers(inspectable)
 
     # Then
     assert result.stdout.splitlines()[0].startswith("workers is Empty: 0 members")
@@ -78,10 +130,59 @@ def test_a_group_with_nothing_to_do_is_said_to_be_done() -> None:
 
 def test_a_partition_that_is_not_there_is_exit_code_3() -> None:
     # When
-    result = run(stuck_group(), "-t", "orders", "-p", "7")
+    result = run_of_workers(stuck_group(), "-t", "orders", "-p", "7")
 
     # Then
     assert (result.exit_code, result.stderr) == (
         3,
         "Error: share group 'workers' has nothing of topic 'orders' partition 7; it consumes orders\n",
     )
+
+
+def test_without_a_group_the_worst_of_all_are_told_of_in_a_paragraph_each() -> None:
+    # Given
+    inspectable = stuck_group()
+    inspectable.join("bob", group_id="auditors")
+    inspectable.share_partition(group_id="auditors", start_offset=4_999)
+
+    # When
+    result = run(inspectable)
+
+    # Then
+    assert result.exit_code == 0, result.output
+    first, _, second = result.stdout.partition("\n\n")
+    assert {first.splitlines()[0], second.splitlines()[0]} == {
+        "workers is Stable: 1 member, lag not known",
+        "auditors is Stable: 1 member, lag not known",
+    }
+    workers = first if first.startswith("workers") else second
+    assert workers.splitlines()[1:] == [
+        "  orders, partition 0: its oldest unfinished record was written 2h05m ago",
+        "    alice (client-1) holds offset 100, at attempt 2 of 5",
+        "    next: its lock ends in 29.0 s, at 12:00:29 UTC, then it is for any member: attempt 3 of 5",
+        "  all of it and of 1 more share-partition: kproxy why -g workers",
+    ]
+
+
+def test_of_very_many_groups_the_worst_are_told_of_and_the_others_counted() -> None:
+    # Given
+    inspectable = Inspectable()
+    for number in range(7):
+        inspectable.join(f"member-{number}", group_id=f"group-{number}")
+
+    # When
+    result = run(inspectable)
+
+    # Then
+    assert result.stdout.count(" is Stable") == 5
+    assert result.stdout.splitlines()[-1] == (
+        "2 more groups with something to do: --all shows more, kproxy groups list all of them"
+    )
+
+
+def test_a_partition_of_no_group_is_wrong_usage() -> None:
+    # When
+    result = run(stuck_group(), "-p", "0")
+
+    # Then
+    assert (result.exit_code, "-t and -p go with -g" in result.stderr) == (2, True)

@@ -1,0 +1,91 @@
+"""The lines of `kproxy why`: a screen for one group, a paragraph each for several."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from kproxy.cli.ages import age_text
+from kproxy.clients.admin_port import Item
+from kproxy.clients.diagnosis.findings import Finding
+from kproxy.clients.diagnosis.looks import FleetDiagnosis, GroupDiagnosis
+from kproxy.clients.diagnosis.members import silence_text
+from kproxy.clients.tables import cell_text
+from kproxy.wording import counted
+
+MOST_SILENT: Final = 5
+"""Members of one group that are said to be dead, one line each."""
+
+
+def group_lines(found: GroupDiagnosis) -> Iterator[str]:
+    """Yield all that is said of one group."""
+    yield _summary(found.group)
+    if not found.findings:
+        yield "nothing waits: every record that was produced is done with"
+    yield from _silent_lines(found, MOST_SILENT)
+    for each in found.findings:
+        yield ""
+        yield _head(each.share_partition)
+        yield f"  {cell_text(each.verdict)}"
+        width = max(map(len, each.facts)) + 1
+        for name, text in each.facts.items():
+            yield f"  {name + ':':<{width}}  {cell_text(text)}"
+    if found.left_out:
+        yield ""
+        yield f"{counted(found.left_out, 'more share-partition')} with something to do: --all shows them"
+
+
+def paragraphs(found: FleetDiagnosis) -> Iterator[str]:
+    """Yield a few lines of each group."""
+    if not found.groups:
+        yield "nothing waits: every group is done with all that was produced"
+    for number, each in enumerate(found.groups):
+        if number:
+            yield ""
+        yield from _paragraph(each)
+    if found.left_out:
+        yield ""
+        more = counted(found.left_out, "more group")
+        yield f"{more} with something to do: --all shows more, kproxy groups list all of them"
+
+
+def _paragraph(found: GroupDiagnosis) -> Iterator[str]:
+    yield _summary(found.group)
+    yield from (f"  {line}" for line in _silent_lines(found, 1))
+    for each in found.findings:
+        yield f"  {_head(each.share_partition)}"
+        yield from (f"    {cell_text(text)}" for text in _gist(each))
+    group_id = cell_text(found.group["groupId"])
+    more = f" and of {counted(found.left_out, 'more share-partition')}" if found.left_out else ""
+    yield f"  all of it{more}: kproxy why -g {group_id}"
+
+
+def _gist(found: Finding) -> Sequence[str]:
+    attempt = found.facts.get("blocked by", "").rpartition("attempt ")[2]
+    at = f", at attempt {attempt}" if attempt else ""
+    return f"{found.verdict}{at}", f"next: {found.facts['next']}"
+
+
+def _silent_lines(found: GroupDiagnosis, most: int) -> Iterator[str]:
+    silent = found.silent
+    for member in islice(silent, most):
+        yield cell_text(silence_text(member, now_ms=found.now_ms))
+    if len(silent) > most:
+        group_id = cell_text(found.group["groupId"])
+        yield (
+            f"{counted(len(silent) - most, 'more member')} not heard for long: "
+            f"kproxy groups describe {group_id} --members"
+        )
+
+
+def _summary(group: Item) -> str:
+    lags = [each["lag"] for each in group["sharePartitions"]]
+    lag = "not known" if None in lags else f"{sum(lags)}"
+    members = counted(len(group["members"]), "member")
+    return f"{cell_text(group['groupId'])} is {group['state']}: {members}, lag {lag}"
+
+
+def _head(share_partition: Item) -> str:
+    name = cell_text(share_partition["topicName"] or share_partition["topicId"])
+    age = age_text(share_partition["oldestAgeMs"], is_exact=share_partition["oldestAgeExact"])
+    written = "" if age is None else f": its oldest unfinished record was written {age} ago"
+    return f"{name}, partition {share_partition['partition']}{written}"

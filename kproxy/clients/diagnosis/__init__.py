@@ -1,0 +1,1 @@
+"""Why share groups do not move: what the admin port tells of one, read as an SRE would."""

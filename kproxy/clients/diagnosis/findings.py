@@ -1,0 +1,240 @@
+"""Why a share-partition does not move. Pure.
+
+The start offset passes a record when it is done with, and nothing behind it before. So what is first in the window says
+why a queue stands still: somebody holds it, or nobody asks for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kproxy.clients.admin_port import Item
+from kproxy.clients.diagnosis.attempts import attempt_text, next_attempt_text, next_of_run
+from kproxy.clients.diagnosis.histories import audit_command
+from kproxy.clients.diagnosis.members import is_silent, name_of, names_of
+from kproxy.clients.diagnosis.spans import span_text
+from kproxy.clients.diagnosis.windows import window_text
+from kproxy.wording import counted
+
+_ACQUIRED: Final = "Acquired"
+_AVAILABLE: Final = "Available"
+LONG_IDLE_MS: Final = 30_000
+"""Who has not asked for so long works on what it has, or hangs: a fetch that finds nothing is over much sooner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is known of one share-partition of `group` at `now_ms`, by the clock on the wall.
+
+    `runs` are its records in flight by rising offset, `sessions` the share sessions of the group. `backing` says where
+    the cluster is that has the state log; None where nobody knows.
+    """
+
+    group: Item
+    share_partition: Item
+    runs: Sequence[Item]
+    sessions: Sequence[Item]
+    now_ms: int
+    backing: Item | None = None
+
+    @property
+    def first(self) -> Item | None:
+        """The first run that is not done with."""
+        return next((run for run in self.runs if run["state"] in {_ACQUIRED, _AVAILABLE}), None)
+
+    @property
+    def history_command(self) -> str:
+        """The command that tells how earlier attempts of the first record ended; empty where there were none."""
+        first = self.first
+        ended = 0 if first is None else first["deliveryCount"] - (first["state"] == _ACQUIRED)
+        if first is None or ended <= 0:
+            return ""
+        return audit_command(self.group["groupId"], self.share_partition, first["firstOffset"], self.backing)
+
+    @property
+    def assigned(self) -> list[Item]:
+        """The members that it is assigned to."""
+        return [member for member in self.group["members"] if self._has(member["assignment"])]
+
+    @property
+    def fetchers(self) -> list[Item]:
+        """The share sessions that have it."""
+        return [session for session in self.sessions if self._has(session["partitions"])]
+
+    def member(self, member_id: str) -> Item | None:
+        """Return the member of the group; None for who is none, any more."""
+        return next((each for each in self.group["members"] if each["memberId"] == member_id), None)
+
+    def idle_ms(self, member_id: str) -> int | None:
+        """Return how long ago a member's last request came; None without a share session."""
+        idle = [each["idleMs"] for each in self.sessions if each["memberId"] == member_id]
+        return min(idle, default=None)
+
+    def _has(self, topics: Sequence[Item]) -> bool:
+        place = self.share_partition
+        return any(
+            topic["topicId"] == place["topicId"] and place["partition"] in topic["partitions"]
+            for topic in topics
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is to be said of one share-partition: a line for what is the matter, and facts by name, in order."""
+
+    situation: Situation
+    verdict: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def share_partition(self) -> Item:
+        """What it is said of."""
+        return self.situation.share_partition
+
+
+def most_pressing(each_of: Sequence[Item]) -> list[Item]:
+    """Return those share-partitions, or groups, with something to do: by the age of the oldest record, then by lag."""
+    waiting = [each for each in each_of if each["lag"] != 0 or each["reason"]]
+    return sorted(waiting, key=lambda each: (-(each["oldestAgeMs"] or 0), -(each["lag"] or 0)))
+
+
+def finding(situation: Situation) -> Finding:
+    """Return why a share-partition stands where it stands."""
+    facts = {"lag": _lag(situation.share_partition)}
+    if situation.share_partition["reason"]:
+        facts["not known"] = situation.share_partition["reason"]
+    first = situation.first
+    if first is None:
+        facts |= _about_assigned(situation)
+        facts["next"] = _before_fetch(situation)
+        return Finding(situation, _nothing_held(situation), facts)
+    facts["blocked by"] = f"{offsets_text(first)}, {first['state']}, {attempt_text(first)}"
+    facts["behind it"] = _behind(situation.runs, first)
+    facts |= _held(situation, first) if first["state"] == _ACQUIRED else _waiting(situation, first)
+    if command := situation.history_command:
+        facts["before"] = f"how earlier attempts ended: {command}"
+    if full := window_text(situation.share_partition):
+        facts["window"] = full
+    return Finding(situation, _verdict(first), facts)
+
+
+def offsets_text(run: Item) -> str:
+    """Return which offsets a run has."""
+    first, last = run["firstOffset"], run["lastOffset"]
+    return f"offset {first}" if first == last else f"offsets {first} to {last}"
+
+
+def _verdict(first: Item) -> str:
+    if first["state"] == _ACQUIRED:
+        return f"{name_of(first)} holds {offsets_text(first)}"
+    return f"{offsets_text(first)}: a member has to fetch"
+
+
+# ---------------------------------------------------------------- somebody holds the first record
+
+
+def _held(situation: Situation, first: Item) -> Mapping[str, str]:
+    facts = {"held by": _holder(situation, first)}
+    others = [member for member in situation.assigned if member["memberId"] != first["memberId"]]
+    if others and len(others) == len(situation.assigned):
+        facts["assigned to"] = f"{names_of(others)}, not to its holder any more"
+    return {**facts, "next": next_of_run(first, now_ms=situation.now_ms)}
+
+
+def _holder(situation: Situation, run: Item) -> str:
+    said = [name_of(run)]
+    if run["lockDurationMs"] is not None:
+        said.append(f"for {span_text(max(0, run['lockDurationMs'] - run['lockRemainingMs']))}")
+    member = situation.member(run["memberId"])
+    if member is None:
+        said.append("not in the group any more")
+    elif member["lastHeartbeatAgeMs"] is not None:
+        said.append(f"last heartbeat {span_text(member['lastHeartbeatAgeMs'])} ago")
+    idle_ms = situation.idle_ms(run["memberId"])
+    said.append("no share session" if idle_ms is None else f"last request {span_text(idle_ms)} ago")
+    return ", ".join(said)
+
+
+# ---------------------------------------------------------------- nobody holds it
+
+
+def _waiting(situation: Situation, first: Item) -> Mapping[str, str]:
+    coming = _nobody_comes(situation)
+    if not coming:
+        idle_ms = min(session["idleMs"] for session in situation.fetchers)
+        coming = f"the next fetch gets it, {next_attempt_text(first)}; the last fetch came {span_text(idle_ms)} ago"
+    return {**_about_assigned(situation), "next": coming}
+
+
+def _nothing_held(situation: Situation) -> str:
+    if not situation.group["members"]:
+        return "nobody consumes: the group has no members"
+    if not situation.assigned and not situation.fetchers:
+        return "nobody fetches: it is assigned to no member"
+    if not situation.fetchers:
+        return f"nobody fetches: it is assigned to {names_of(situation.assigned)}, without a share session for it"
+    idle_ms = min(session["idleMs"] for session in situation.fetchers)
+    if idle_ms >= LONG_IDLE_MS:
+        return f"nothing is in flight, and nobody has fetched for {span_text(idle_ms)}"
+    return f"nothing is in flight; the last fetch came {span_text(idle_ms)} ago"
+
+
+def _before_fetch(situation: Situation) -> str:
+    """Return what happens next where nothing is in flight."""
+    start_offset = situation.share_partition["startOffset"]
+    first = "what waits" if start_offset is None else f"what waits, from offset {start_offset} on"
+    return _nobody_comes(situation) or f"the next fetch gets {first}, for the first time"
+
+
+def _nobody_comes(situation: Situation) -> str:
+    """Return why the next fetch may not come soon, and what that depends on; empty where it may come at once."""
+    group, assigned, fetchers = situation.group, situation.assigned, situation.fetchers
+    if not group["members"]:
+        return "nothing, until a member joins the group"
+    name = situation.share_partition["topicName"]
+    if not assigned and not any(
+        name in member.get("subscribedTopicNames", (name,)) for member in group["members"]
+    ):
+        return "nothing, until a member subscribes to the topic: none does"
+    if not fetchers:
+        return "nothing, until a member that it is assigned to fetches"
+    if min(session["idleMs"] for session in fetchers) < LONG_IDLE_MS:
+        return ""
+    if assigned and all(map(is_silent, assigned)):
+        return "nothing, until its member is back, or the session of its member ends: it goes to another member then"
+    return "nothing, until its member fetches again: it works on other records for long, or hangs"
+
+
+def _about_assigned(situation: Situation) -> Mapping[str, str]:
+    """Return to whom it is assigned, with when each of them was heard last."""
+    assigned = situation.assigned
+    if not assigned:
+        return {}
+    if len(assigned) > 1:
+        return {"assigned to": names_of(assigned)}
+    (member,) = assigned
+    said = [name_of(member)]
+    if member["lastHeartbeatAgeMs"] is not None:
+        said.append(f"last heartbeat {span_text(member['lastHeartbeatAgeMs'])} ago")
+    idle_ms = situation.idle_ms(member["memberId"])
+    said.append("no share session" if idle_ms is None else f"last request {span_text(idle_ms)} ago")
+    return {"assigned to": ", ".join(said)}
+
+
+def _behind(runs: Sequence[Item], first: Item) -> str:
+    counts = counts_behind(runs, first)
+    return ", ".join(f"{number} {state}" for state, number in counts.items()) or "nothing in flight"
+
+
+def counts_behind(runs: Sequence[Item], first: Item) -> Mapping[str, int]:
+    """Return how many records of each state are in flight behind the first one that is not done with."""
+    counts: dict[str, int] = {}
+    for run in runs:
+        if run["firstOffset"] > first["lastOffset"]:
+            counts[run["state"]] = counts.get(run["state"], 0) + run["lastOffset"] + 1 - run["firstOffset"]
+    return counts
+
+
+def _lag(share_partition: Item) -> str:
+    lag = share_partition["lag"]
+    return "not known" if lag is None else counted(lag, "record")

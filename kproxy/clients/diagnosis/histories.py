@@ -1,0 +1,39 @@
+"""Which command tells how earlier attempts of records ended: the state log remembers that, kproxy does not. Pure."""
+
+from shlex import join
+from typing import Final
+
+from kproxy.clients.admin_port import Item
+
+UNKNOWN_SERVERS: Final = "BACKING-BROKER:9092"
+USUAL_NAMES: Final = (
+    ("stateTopic", "kproxy.state.topic.name", "__kproxy_share_state"),
+    ("groupsTopic", "kproxy.groups.topic.name", "__kproxy_share_groups"),
+)
+"""Of each topic of the state log: the field that tells its name, the key that sets it, and the name without that."""
+
+
+def audit_command(group_id: str, share_partition: Item, offset: int, backing: Item | None) -> str:
+    """Return the command that tells all that the state log knows of a record, for a shell.
+
+    `backing` says where the backing cluster is and what the topics of the state log are called there; None is not
+    known, and has names to put in place.
+    """
+    known = backing or {}
+    options = ["-b", str(known.get("bootstrapServers") or UNKNOWN_SERVERS)]
+    for field, key, usual_name in USUAL_NAMES:
+        name = known.get(field)
+        if name and name != usual_name:
+            options += ["-X", f"{key}={name}"]
+    topic = share_partition["topicName"] or share_partition["topicId"]
+    options += [
+        "-g",
+        group_id,
+        "-t",
+        str(topic),
+        "-p",
+        str(share_partition["partition"]),
+        "--offset",
+        str(offset),
+    ]
+    return join(["kproxy", "log", "audit", *options])

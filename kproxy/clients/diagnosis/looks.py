@@ -1,0 +1,155 @@
+"""What `kproxy why` asks the admin port: one group with what it waits for, or which groups do worst."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kproxy.clients.admin_port import Item, answer_of, items_of
+from kproxy.clients.diagnosis.findings import Finding, Situation, finding, most_pressing
+from kproxy.clients.diagnosis.members import silent_members
+from kproxy.clients.failures import ClientFailed, NotThere
+from kproxy.notation import timestamp_ms_of
+
+_TIMEOUT_S: Final = 10.0
+"""A look at all groups takes four and a half seconds where brokers do not answer."""
+PATIENCE_S: Final = 15.0
+"""For so long groups are looked into one after the other; one takes three seconds when brokers do not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which share-partitions of a group are asked about; None for any."""
+
+    topic: str | None = None
+    partition: int | None = None
+
+    def has(self, share_partition: Item) -> bool:
+        """Tell whether one is."""
+        names = {None, share_partition["topicName"], share_partition["topicId"]}
+        return self.topic in names and self.partition in {None, share_partition["partition"]}
+
+
+ANYWHERE: Final = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDiagnosis:
+    """Why a group does not move, at `now_ms` by the clock on the wall: its worst share-partitions.
+
+    `left_out` have something to do, too. `answer` is what the admin port said of the group.
+    """
+
+    answer: Mapping[str, Any]
+    group: Item
+    findings: Sequence[Finding]
+    left_out: int
+    now_ms: int
+
+    @property
+    def silent(self) -> Sequence[Item]:
+        """The members that seem to be dead."""
+        return silent_members(self.group["members"])
+
+
+@dataclass(frozen=True, slots=True)
+class FleetDiagnosis:
+    """Why groups do not move, the worst first. `left_out` have something to do, too. `answer` has no items."""
+
+    answer: Mapping[str, Any]
+    groups: Sequence[GroupDiagnosis]
+    left_out: int
+
+
+def diagnosed_group(
+    admin_url: str, group_id: str, *, place: Place = ANYWHERE, most: int | None = None
+) -> GroupDiagnosis:
+    """Look into a group, at `most` of its share-partitions, all for None.
+
+    Raises what `answer_of` raises, and NotThere: the group has nothing there.
+    """
+    answer = answer_of(admin_url, "groups", group_id, query={"lag": "true"}, timeout_s=_TIMEOUT_S)
+    (group,) = items_of(answer)
+    chosen = [each for each in group["sharePartitions"] if place.has(each)]
+    if not chosen and place != ANYWHERE:
+        raise NotThere(_none_there(group, place))
+    pressing = most_pressing(chosen)
+    shown = pressing if most is None else pressing[:most]
+    sessions = items_of(answer_of(admin_url, "sessions", query={"group": group_id})) if shown else []
+    backing = backing_cluster(admin_url) if shown else None
+    findings = []
+    now_ms = _moment_of(answer)
+    for each in shown:
+        runs, told_ms = _runs_of(admin_url, group_id, each)
+        findings.append(finding(Situation(group, each, runs, sessions, told_ms or now_ms, backing)))
+    return GroupDiagnosis(answer, group, findings, len(pressing) - len(shown), now_ms)
+
+
+def diagnosed_groups(
+    admin_url: str, *, most: int, now_s: Callable[[], float] = time.monotonic
+) -> FleetDiagnosis:
+    """Look into the groups that do worst, at `most` of them, and at the worst share-partition of each.
+
+    Raises what `answer_of` raises. A group that ended since they were listed is left out.
+    """
+    patience_ends_s = now_s() + PATIENCE_S
+    answer = answer_of(admin_url, "groups", query={"lag": "true"}, timeout_s=_TIMEOUT_S)
+    waiting = most_pressing(items_of(answer))
+    found: list[GroupDiagnosis] = []
+    looked_at = 0
+    for row in waiting[:most]:
+        if found and now_s() >= patience_ends_s:
+            break
+        looked_at += 1
+        try:
+            found.append(diagnosed_group(admin_url, row["groupId"], most=1))
+        except NotThere:
+            continue
+    head = {name: value for name, value in answer.items() if name != "items"}
+    return FleetDiagnosis(head, found, len(waiting) - looked_at)
+
+
+def backing_cluster(admin_url: str) -> Item | None:
+    """Return where the cluster is that has the state log, and what its topics are called; None where nobody says."""
+    try:
+        (status,) = items_of(answer_of(admin_url, "status"))
+    except (ClientFailed, ValueError):
+        return None
+    found = status.get("backingCluster")
+    return found if isinstance(found, dict) else None
+
+
+def _runs_of(admin_url: str, group_id: str, share_partition: Item) -> tuple[Sequence[Item], int | None]:
+    """Return what is in flight, and when that was told."""
+    if not share_partition["live"]:
+        return [], None
+    query = {
+        "group": group_id,
+        "topic": share_partition["topicId"],
+        "partition": share_partition["partition"],
+    }
+    answer = answer_of(admin_url, "in-flight", query=query)
+    return items_of(answer), _moment_of(answer)
+
+
+def _moment_of(answer: Mapping[str, Any]) -> int:
+    """Return when an answer was given, by kproxy's clock on the wall."""
+    try:
+        return timestamp_ms_of(str(answer.get("asOf")))
+    except ValueError as error:
+        raise ClientFailed(f"the admin port did not answer as a kproxy does: no asOf ({error})") from error
+
+
+def _none_there(group: Item, place: Place) -> str:
+    there = sorted({each["topicName"] or each["topicId"] for each in group["sharePartitions"]})
+    wanted = " ".join(
+        filter(
+            None,
+            (
+                place.topic and f"topic {place.topic!r}",
+                None if place.partition is None else f"partition {place.partition}",
+            ),
+        )
+    )
+    names = ", ".join(there) if there else "none so far"
+    return f"share group {group['groupId']!r} has nothing of {wanted}; it consumes {names}"

@@ -1,0 +1,60 @@
+"""Members of a share group in sentences, and those that seem to be dead. Pure.
+
+A member whose process stopped, or whose host is gone, stays a member until its session ends, and keeps what it holds
+until its locks end or its connection closes. Before that only its heartbeats, which do not come, tell of it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kproxy.clients.admin_port import Item
+from kproxy.clients.diagnosis.spans import ends_text, span_text
+
+MISSED: Final = 3
+"""So many heartbeats in a row that did not come: a slow answer or a short stop is over before."""
+USUAL_INTERVAL_MS: Final = 5_000
+"""Between heartbeats, where a kproxy does not tell it: `share.heartbeat.interval.ms` unless somebody set it."""
+_MOST_NAMED: Final = 3
+
+
+def name_of(member: Item) -> str:
+    """Return what people call a member, or the holder of a run: its id, and its client's."""
+    return f"{member['memberId']} ({member['clientId']})" if member["clientId"] else str(member["memberId"])
+
+
+def names_of(members: Sequence[Item]) -> str:
+    """Return the names of some members, of many the first ones."""
+    named = ", ".join(map(name_of, members[:_MOST_NAMED]))
+    more = len(members) - _MOST_NAMED
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def is_silent(member: Item) -> bool:
+    """Tell whether a member should have been heard since: MISSED heartbeats are missing."""
+    age_ms = member["lastHeartbeatAgeMs"]
+    return age_ms is not None and age_ms > MISSED * _interval_ms(member)
+
+
+def silent_members(members: Iterable[Item]) -> list[Item]:
+    """Return the members that seem to be dead, the one first that has been silent for longest."""
+    silent = [member for member in members if is_silent(member)]
+    return sorted(silent, key=lambda member: -int(member["lastHeartbeatAgeMs"]))
+
+
+def silence_text(member: Item, *, now_ms: int) -> str:
+    """Return for how long a silent member has not been heard, and what happens if it stays like that."""
+    said = (
+        f"{name_of(member)} seems to be dead: no heartbeat for {span_text(member['lastHeartbeatAgeMs'])}, "
+        f"one is due every {span_text(_interval_ms(member))}"
+    )
+    remaining_ms = member.get("sessionRemainingMs")
+    if remaining_ms is None:
+        return said
+    return (
+        f"{said}; its session ends {ends_text(remaining_ms, now_ms=now_ms)}: its partitions go to other members then; "
+        "what it holds comes back when its locks end, or when its connection closes"
+    )
+
+
+def _interval_ms(member: Item) -> int:
+    return int(member.get("heartbeatIntervalMs") or USUAL_INTERVAL_MS)

@@ -1,0 +1,73 @@
+"""What is asked of a real admin port to say why groups do not move."""
+
+from itertools import count
+
+import pytest
+
+from kproxy.clients.diagnosis.looks import (
+    PATIENCE_S,
+    Place,
+    backing_cluster,
+    diagnosed_group,
+    diagnosed_groups,
+)
+from kproxy.clients.failures import NotThere
+from tests.in_memory.inspectable import ORDERS, Inspectable, acquire, serving
+
+
+def several_groups(number: int) -> Inspectable:
+    inspectable = Inspectable()
+    for each in range(number):
+        inspectable.join(f"member-{each}", group_id=f"group-{each}")
+    return inspectable
+
+
+def test_a_group_is_looked_into_as_far_as_is_asked_for() -> None:
+    # Given
+    inspectable = several_groups(1)
+    acquire(inspectable.share_partition(group_id="group-0"), "member-0", 100, 109)
+    inspectable.open_session("member-0", (ORDERS, 0), group_id="group-0")
+
+    # When
+    with serving(inspectable.server()) as url:
+        found = diagnosed_group(url, "group-0", most=1)
+
+    # Then
+    assert (len(found.findings), found.left_out, found.silent) == (1, 1, [])
+
+
+def test_a_place_that_the_group_does_not_consume_is_not_there() -> None:
+    with (
+        serving(several_groups(1).server()) as url,
+        pytest.raises(NotThere, match="has nothing of topic 'paid'; it consumes orders"),
+    ):
+        diagnosed_group(url, "group-0", place=Place("paid"))
+
+
+def test_groups_are_looked_into_up_to_a_number_and_the_others_counted() -> None:
+    # When
+    with serving(several_groups(4).server()) as url:
+        found = diagnosed_groups(url, most=3)
+
+    # Then
+    assert ([each.group["groupId"] for each in found.groups], found.left_out) == (
+        ["group-0", "group-1", "group-2"],
+        1,
+    )
+
+
+def test_looking_into_groups_is_over_when_it_has_taken_long() -> None:
+    # Given
+    clock = count(step=PATIENCE_S)
+
+    # When
+    with serving(several_groups(4).server()) as url:
+        found = diagnosed_groups(url, most=4, now_s=lambda: next(clock))
+
+    # Then
+    assert (len(found.groups), found.left_out) == (1, 3)
+
+
+def test_a_kproxy_that_does_not_tell_its_backing_cluster_leaves_it_open() -> None:
+    with serving(Inspectable().server()) as url:
+        assert backing_cluster(url) is None

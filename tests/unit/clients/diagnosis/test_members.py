@@ -1,0 +1,67 @@
+"""Members that seem to be dead, and what is said of them."""
+
+from typing import Any
+
+import pytest
+
+from kproxy.clients.admin_port import Item
+from kproxy.clients.diagnosis.members import is_silent, names_of, silence_text, silent_members
+
+NOON_MS = 1_795_262_400_000
+
+
+def member(name: str = "alice", **said: Any) -> Item:
+    usual = {
+        "memberId": name,
+        "clientId": "pod-2",
+        "lastHeartbeatAgeMs": 106_000,
+        "heartbeatIntervalMs": 5_000,
+    }
+    return {**usual, "sessionRemainingMs": 13_000, **said}
+
+
+def test_a_member_that_is_not_heard_is_told_with_the_end_of_its_session() -> None:
+    assert silence_text(member(), now_ms=NOON_MS) == (
+        "alice (pod-2) seems to be dead: no heartbeat for 1m46s, one is due every 5.0 s; "
+        "its session ends in 13.0 s, at 12:00:13 UTC: its partitions go to other members then; "
+        "what it holds comes back when its locks end, or when its connection closes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "interval_ms", "is_missed"),
+    [
+        (15_000, 5_000, False),
+        (15_001, 5_000, True),
+        (15_001, 15_000, False),
+        (15_001, None, True),
+        (None, None, False),
+    ],
+)
+def test_a_member_is_silent_when_three_heartbeats_are_missing(
+    age_ms: int | None, interval_ms: int | None, *, is_missed: bool
+) -> None:
+    assert is_silent(member(lastHeartbeatAgeMs=age_ms, heartbeatIntervalMs=interval_ms)) is is_missed
+
+
+def test_who_has_been_silent_for_longest_comes_first() -> None:
+    # Given
+    members = [member("a", lastHeartbeatAgeMs=20_000), member("b", lastHeartbeatAgeMs=1_000), member("c")]
+
+    # When
+    found = silent_members(members)
+
+    # Then
+    assert [each["memberId"] for each in found] == ["c", "a"]
+
+
+def test_what_an_older_kproxy_does_not_tell_is_left_out() -> None:
+    # Given
+    older = {name: value for name, value in member().items() if name != "sessionRemainingMs"}
+
+    # Then
+    assert silence_text(older, now_ms=NOON_MS).endswith("one is due every 5.0 s")
+
+
+def test_of_many_members_the_first_ones_are_named() -> None:
+    assert names_of([member(name) for name in "abcde"]) == "a (pod-2), b (pod-2), c (pod-2) and 2 more"
