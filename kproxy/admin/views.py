@@ -99,6 +99,15 @@ class MemoryView:
 
 
 @dataclass(frozen=True, slots=True)
+class BackingClusterView:
+    """Where the backing cluster is, as `-b` takes it, and what the two topics of the state log are called there."""
+
+    bootstrap_servers: str
+    state_topic: str
+    groups_topic: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyStatus:
     """The one item of `/api/v1/status`. `bootstrap` is HOST:PORT; `connections_open` counts clients only.
 
@@ -120,6 +129,8 @@ class ProxyStatus:
     tls_bootstrap: str = ""
     """HOST:PORT of the bootstrap port with TLS beside the one in plaintext; empty where there is none."""
     certificates: Sequence[CertificateView] = ()
+    backing_cluster: BackingClusterView | None = None
+    """None only where nobody says."""
 
 
 def item(view: "DataclassInstance") -> JsonObject:

@@ -8,6 +8,7 @@ from kproxy import __version__
 from kproxy.admin.readiness import CheckResult, Readiness
 from kproxy.admin.state_log_views import slot_checks
 from kproxy.admin.views import (
+    BackingClusterView,
     BrokerView,
     MemoryView,
     ProblemView,
@@ -96,6 +97,15 @@ class Vitals:
             problems=[ProblemView(each.check, each.detail) for each in problems],
             tls_bootstrap=self._at_own_host(self._parts.tls.bootstrap_port),
             certificates=self._parts.tls.certificates(),
+            backing_cluster=self._backing_cluster(),
+        )
+
+    def _backing_cluster(self) -> BackingClusterView:
+        settings = self._parts.settings
+        return BackingClusterView(
+            bootstrap_servers=",".join(map(str, settings.bootstrap_servers)),
+            state_topic=settings.state_topic_name,
+            groups_topic=settings.groups_topic_name,
         )
 
     def _memory_view(self) -> MemoryView:

@@ -83,7 +83,10 @@ def _with_range(command: F) -> F:
 def log() -> None:
     """Read the state log in the backing cluster.
 
-    It needs no running kproxy. The topics are those of kproxy.state.topic.name and kproxy.groups.topic.name.
+    It needs no running kproxy. The topics are those of kproxy.state.topic.name and kproxy.groups.topic.name, which are
+    __kproxy_share_state and __kproxy_share_groups unless somebody set them: kproxy status shows them, and the backing
+    cluster for -b, as backingCluster. Other names are given with -X kproxy.state.topic.name=NAME, or with the --config
+    of the kproxy that has them.
     """
 
 

@@ -19,6 +19,7 @@ from kproxy.admin.share_views import (
 )
 from kproxy.admin.state_log_views import DurableStateView, StateBatchView
 from kproxy.admin.views import (
+    BackingClusterView,
     BrokerView,
     CertificateView,
     MemoryView,
@@ -60,6 +61,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
         uptime_seconds=12.5,
         problems=[ProblemView("state_log", "another kproxy took the state log over")],
         certificates=[CertificateView("listener", "tls.pem", "CN=kproxy", "2027-01-01T00:00:00.000Z", 39)],
+        backing_cluster=BackingClusterView("kafka:9092", "states", "groups"),
     )
 
     # When
@@ -94,6 +96,11 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
                 "daysLeft": 39,
             }
         ],
+        "backingCluster": {
+            "bootstrapServers": "kafka:9092",
+            "stateTopic": "states",
+            "groupsTopic": "groups",
+        },
     }
 
 
@@ -202,6 +209,7 @@ def test_what_is_known_at_the_end_alone_stands_behind_the_items() -> None:
         ("FleetMember", FleetMemberView, set()),
         ("Fleet", FleetView, set()),
         ("ProxyStatus", ProxyStatus, set()),
+        ("BackingCluster", BackingClusterView, set()),
         ("TopicPartitions", TopicPartitionsView, set()),
         ("Broker", KnownBrokerView, {"process"}),
         ("GroupSummary", ShareGroupSummary, set()),

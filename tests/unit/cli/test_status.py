@@ -234,3 +234,20 @@ def test_an_address_that_is_no_url_is_wrong_usage(url: str) -> None:
     # Then
     assert result.exit_code == 2
     assert "expected http://HOST:PORT" in result.stderr
+
+
+def test_the_names_of_the_state_topics_and_where_they_are_are_shown() -> None:
+    # Given
+    cluster = {"bootstrapServers": "kafka-1:9092", "stateTopic": "states", "groupsTopic": "groups"}
+    answer = {**STATUS, "items": [{**STATUS["items"][0], "backingCluster": cluster}]}  # type: ignore[dict-item]
+
+    # When
+    with an_http_server(json.dumps(answer)) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert [line.split() for line in result.stdout.splitlines() if line.startswith("backing")] == [
+        ["backingCluster.bootstrapServers", "kafka-1:9092"],
+        ["backingCluster.stateTopic", "states"],
+        ["backingCluster.groupsTopic", "groups"],
+    ]
