@@ -91,7 +91,10 @@ class PeerService:
         apis = self._groups.apis
         self.twins.budget = relay.budget
         self._held_refusals = HeldRefusals(
-            TimedApis(apis, self._metrics), HeldRequests(clock), sessions=self._groups.sessions, clock=clock
+            TimedApis(apis, self._metrics),
+            HeldRequests(clock, relay.turns),
+            sessions=self._groups.sessions,
+            clock=clock,
         )
         relayed = peer_relay(relay, (*apis.entries, *apis.partial_entries), self._held_refusals)
         self._sweeper = Sweeper(relayed)

@@ -180,7 +180,10 @@ class Proxy:
 
     def _build_relay(self) -> None:
         settings, clock, groups = self._settings, self._clock, self._share.groups
-        timed, waits = TimedApis(self._share.peers.apis, self._metrics), HeldRequests(clock)
+        timed, waits = (
+            TimedApis(self._share.peers.apis, self._metrics),
+            HeldRequests(clock, self._share.turns),
+        )
         self._held_refusals = HeldRefusals(timed, waits, sessions=groups.sessions, clock=clock)
         closed = self._share.closed_topics
         self._metadata.on_topics.append(lambda _: closed.know(self._state_topic_ids()))

@@ -79,7 +79,7 @@ class ShareService:
         self._on_slot_ready = on_slot_ready
         self.observer = ShellObserver(around.metrics)
         self.turns = WakingTurns()
-        """In which requests begin and fetches wake up."""
+        """In which requests begin, and go on when they have waited for something."""
         self.closed_topics = self._closed_topics()
         self._reader = BrokerPartitionReader(metadata=around.metadata, connections=around.connections)
         plan = state_log_plan(around.settings)
@@ -155,6 +155,7 @@ class ShareService:
                 settings.authorizer_refresh_ms, settings.authorizer_max_age_ms, settings.authorizer_source
             ),
             is_wanted=lambda: not self.groups.apis.is_off,
+            turns=self.turns,
         )
 
     def new_rights(self, session: ClientSession, send: Callable[[], None]) -> TwinRights | None:
@@ -183,6 +184,7 @@ class ShareService:
             listener=SlotContents(directory, lambda: self.groups),
             on_change=self._on_change,
             on_slot_ready=self._on_slot_ready,
+            turns=self.turns,
         )
 
     def _share_groups(self, limits: ShareGroupLimits) -> ShareGroups:
@@ -209,7 +211,7 @@ class ShareService:
                 readiness=state_log.readiness,
                 authorizer=self.authorizer,
                 closed_topics=self.closed_topics,
-                waits=HeldRequests(around.clock),
+                waits=HeldRequests(around.clock, self.turns),
                 namespace=ClusterGroupNamespace(metadata=metadata, connections=connections),
                 offset_store=state_log.states,
                 backlogs=BacklogSurvey(metadata=metadata, connections=connections),

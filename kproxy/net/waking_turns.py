@@ -1,7 +1,8 @@
 """`WakingTurns`: only so many begin in one turn of the event loop, and the others in the next ones.
 
-A hundred requests may arrive together, or a hundred fetches be woken by one record. Each takes some 0.4 ms until it
-first waits for something, so all of them in one turn would keep everybody else from the loop for 40 ms.
+A hundred requests may arrive together, or a hundred fetches be woken by one record, or thousands of requests have
+waited at the door for the state log. Each takes some 0.4 ms until it first waits for something, so a hundred in one
+turn would keep everybody else from the loop for 40 ms.
 """
 
 import asyncio

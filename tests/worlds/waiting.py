@@ -1,7 +1,8 @@
 """Waiting in tests for what tells nobody when it changes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -32,3 +33,28 @@ async def turns_during(work: Awaitable[object]) -> int:
         await work
         counting.cancel()
     return turn_count
+
+
+async def most_in_a_turn(works: Iterable[Awaitable[object]], set_off: Callable[[], object]) -> int:
+    """Begin all `works`, which wait; `set_off` what they wait for, and return how many at most end in one turn."""
+    turn, ended_in = 0, Counter[int]()
+
+    async def work_on(work: Awaitable[object]) -> None:
+        await work
+        ended_in[turn] += 1
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:  # until it is cancelled
+            await asyncio.sleep(0)
+            turn += 1
+
+    async with asyncio.TaskGroup() as tasks:
+        working = [tasks.create_task(work_on(work)) for work in works]
+        await until_all_wait()
+        counting = tasks.create_task(count_turns())
+        await asyncio.sleep(0)
+        set_off()
+        await asyncio.gather(*working)
+        counting.cancel()
+    return max(ended_in.values())

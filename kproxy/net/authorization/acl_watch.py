@@ -32,6 +32,7 @@ from kproxy.net.authorization.acl_questions import (
 from kproxy.net.backoff import Backoff
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.counting import Counting
+from kproxy.net.waking_turns import WakingTurns
 from kproxy.security.acls import AclBinding
 from kproxy.security.principal import UNKNOWN, Principal
 from kproxy.security.standard_authorizer import AuthorizerRules, StandardAuthorizer
@@ -79,9 +80,12 @@ class AclTerms:
 
 
 class AclWatch:
-    """Implements `Authorizer`. `run` asks for ever, while `is_wanted`; `on_change` is told when `problem` changes."""
+    """Implements `Authorizer`. `run` asks for ever, while `is_wanted`; `on_change` is told when `problem` changes.
 
-    def __init__(
+    Those who waited for the first answer go on in `turns`.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators
         self,
         cluster: Cluster,
         rules: AuthorizerRules,
@@ -90,7 +94,9 @@ class AclWatch:
         counting: Counting,
         terms: AclTerms,
         is_wanted: Callable[[], bool] = lambda: True,
+        turns: WakingTurns | None = None,
     ) -> None:
+        self._turns = turns if turns is not None else WakingTurns()
         self.on_change: Callable[[], None] = lambda: None
         self._cluster = cluster
         self._rules = rules
@@ -136,6 +142,7 @@ class AclWatch:
     async def wait_until_known(self) -> None:
         if not self._is_known.is_set():
             await self.known(PATIENCE_SECONDS)
+            await self._turns.begin()
 
     # ------------------------------------------------ for the rest of kproxy
 

@@ -3,13 +3,15 @@
 import asyncio
 
 from kproxy.handlers.ports import Clock
+from kproxy.net.waking_turns import WakingTurns
 
 
 class HeldRequests:
-    """Implements `Waits`."""
+    """Implements `Waits`. All members of a group may be called together: those whose wait is over go on in `turns`."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, turns: WakingTurns | None = None) -> None:
         self._clock = clock
+        self._turns = turns if turns is not None else WakingTurns()
         self._called: dict[int, asyncio.Future[None]] = {}
 
     def __len__(self) -> int:
@@ -30,6 +32,7 @@ class HeldRequests:
         finally:
             timer.cancel()
             del self._called[connection_id]
+        await self._turns.begin()
 
     def call(self, connection_id: int) -> None:
         """End the wait of a connection, if there is one."""

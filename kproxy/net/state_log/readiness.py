@@ -16,6 +16,7 @@ from kproxy.handlers.readiness import StateNeed
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
+from kproxy.net.waking_turns import WakingTurns
 
 MOST_HASHED_CHARACTERS: Final = 20_000
 """To find a slot is to hash a group id, which is the client's. So much takes a millisecond or two."""
@@ -37,11 +38,15 @@ class _Wait:
 
 
 class LogReadiness:
-    """Implements `Readiness` over the slots of `directory`."""
+    """Implements `Readiness` over the slots of `directory`.
 
-    def __init__(self, directory: SlotDirectory, clock: Clock) -> None:
+    Thousands may have waited for the same thing: those whose wait is over go on in `turns`.
+    """
+
+    def __init__(self, directory: SlotDirectory, clock: Clock, turns: WakingTurns | None = None) -> None:
         self._directory = directory
         self._clock = clock
+        self._turns = turns if turns is not None else WakingTurns()
         self._waits: dict[int, set[_Wait]] = {}
         self._is_ending = False
 
@@ -65,6 +70,7 @@ class LogReadiness:
             self._forget(connection_id, wait)
         if wait.is_forsaken:
             raise CoordinatorNotAvailable("the connection closed while its request waited for the state log")
+        await self._turns.begin()
         return max(self._clock.now_ms() - began_ms, 1)
 
     def forsake(self, connection_id: int) -> None:

@@ -33,6 +33,7 @@ from kproxy.net.state_log.state_topic_facts import NewerStateTopic, require_reco
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopics, StateTopicUnusable
 from kproxy.net.state_log.upkeep import StateUpkeep, UpkeepTiming
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.waking_turns import WakingTurns
 from kproxy.telemetry import logs
 
 log = logs.logger("net.state_log")
@@ -93,6 +94,7 @@ class StateLogService:
         listener: who holds in memory what is durable.
         on_change: called when `problem` changed.
         on_slot_ready: called whenever a slot began to serve.
+        turns: in which requests go on that have waited for the log.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only collaborators
@@ -106,6 +108,7 @@ class StateLogService:
         listener: SlotListener,
         on_change: Callable[[], None],
         on_slot_ready: Callable[[], None] = lambda: None,
+        turns: WakingTurns | None = None,
     ) -> None:
         self._plan = plan
         self._cluster = cluster
@@ -124,7 +127,7 @@ class StateLogService:
         self._beside: list[asyncio.Task[None]] = []
         """What runs beside the slots, as long as they do."""
         self._directory = directory
-        self.readiness = LogReadiness(directory, cluster.clock)
+        self.readiness = LogReadiness(directory, cluster.clock, turns)
         self.states = DurableStateLog(directory)
         self.groups = DurableGroupLog(directory)
 

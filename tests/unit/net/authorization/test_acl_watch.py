@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, Never, TypeVar
 
 import pytest
@@ -12,6 +13,7 @@ from kproxy.net.authorization.acl_questions import AclAnswer, HiddenAcls, KnownA
 from kproxy.net.authorization.acl_watch import AclTerms, AclWatch
 from kproxy.net.cluster.broker_client import BrokerClient, dial
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.waking_turns import MOST_IN_A_TURN
 from kproxy.security.acls import AclBinding, AclOperation, ResourceType
 from kproxy.security.principal import UNKNOWN, Principal
 from kproxy.security.standard_authorizer import AuthorizerRules
@@ -25,6 +27,7 @@ from kproxy.wire.messages.describe_acls_response import (
 from tests.in_memory.answering_broker import AnsweringBroker
 from tests.in_memory.manual_clock import ManualClock
 from tests.worlds.backing import LIMITS, CountedThings
+from tests.worlds.waiting import most_in_a_turn
 
 ALICE: Final = Principal("User", "alice")
 HOST: Final = "/10.0.0.7"
@@ -260,6 +263,13 @@ async def test_requests_wait_for_the_first_answer_and_no_longer() -> None:
     # Then
     await asyncio.wait_for(waiting, 5)
     await watching.watch.wait_until_known()
+
+
+async def test_those_who_waited_for_the_first_answer_go_on_in_several_turns() -> None:
+    watching = Watching(NoAuthorizer())
+    waits = (watching.watch.wait_until_known() for _ in range(4 * MOST_IN_A_TURN))
+    looking = partial(TaskKeeper().spawn, watching.look(), name="look")
+    assert await most_in_a_turn(waits, looking) <= MOST_IN_A_TURN
 
 
 async def test_the_wait_for_the_first_answer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,11 @@ from kproxy.handlers.callers import Waits
 from kproxy.handlers.ports import Clock
 from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.relay.held_requests import HeldRequests
+from kproxy.net.waking_turns import WakingTurns
 from tests.in_memory.in_memory_waits import InMemoryWaits
 from tests.in_memory.manual_clock import ManualClock
-from tests.in_memory.waits_contract import CONTRACT, WaitsWorld
+from tests.in_memory.waits_contract import CONTRACT, LONG_MS, WaitsWorld
+from tests.worlds.waiting import most_in_a_turn
 
 
 class World:
@@ -53,3 +55,21 @@ def test_the_contract(
     asyncio.run(keep_it())
     assert isinstance(world.waits, HeldRequests | InMemoryWaits)
     assert len(world.waits) == 0
+
+
+async def test_those_who_are_called_together_go_on_in_several_turns() -> None:
+    # Given
+    clock = MonotonicClock()
+    held = HeldRequests(clock, WakingTurns(4))
+
+    def call_all() -> None:
+        for connection_id in range(20):
+            held.call(connection_id)
+
+    # When
+    until_ms = clock.now_ms() + LONG_MS
+    most = await most_in_a_turn((held.wait(each, until_ms) for each in range(20)), call_all)
+
+    # Then
+    assert most <= 4
+    assert len(held) == 0

@@ -7,8 +7,12 @@ import pytest
 
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.readiness import StateNeed
+from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.state_log import service as state_log_service
+from kproxy.net.state_log.durable_state_log import SlotDirectory
+from kproxy.net.state_log.readiness import LogReadiness
 from kproxy.net.state_log.slot import StateSlot
+from kproxy.net.waking_turns import WakingTurns
 from kproxy.share.identifiers import TopicId
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.worlds.state_log_process import HERE, THERE, Process
@@ -19,7 +23,7 @@ from tests.worlds.state_logs import (
     groups_log,
     state_log,
 )
-from tests.worlds.waiting import until
+from tests.worlds.waiting import most_in_a_turn, until
 
 CONNECTION, ANOTHER = 7, 8
 NEED = StateNeed((HERE.group_id, THERE.group_id))
@@ -68,6 +72,23 @@ async def test_nobody_waits_for_what_is_there(process: Process) -> None:
 
     # Then
     assert waited_ms == 0
+
+
+async def test_those_who_waited_for_the_same_thing_go_on_in_several_turns() -> None:
+    # Given
+    directory = SlotDirectory()
+    readiness = LogReadiness(directory, MonotonicClock(), WakingTurns(4))
+    of_fetch = StateNeed()
+
+    # When
+    most = await most_in_a_turn(
+        (readiness.wait(of_fetch, connection_id) for connection_id in range(20)),
+        lambda: directory.close("it cannot be found", is_hopeless=True),
+    )
+
+    # Then
+    assert most <= 4
+    assert readiness.waiting_count == 0
 
 
 async def test_a_slot_that_nobody_asks_for_holds_nobody_up(
