@@ -13,8 +13,9 @@ from kproxy.share.share_group import ShareGroup
 MOST_MISSING: Final = 1_000
 """So many subscribed topics that do not exist are looked for each time; of more so many, one after the other."""
 
-MOST_COUNTED: Final = 50_000
-"""Names of groups with other topics than the last time that are counted in one turn, some 50 ms; the rest next time."""
+MOST_COUNTED: Final = 25_000
+"""Names of groups with other topics than the last time, or that are gone, that are counted in one turn, some 20 ms; the
+rest next time."""
 
 
 class WantedNames(NamedTuple):
@@ -81,8 +82,11 @@ class WatchedTopics:
                     self._late.append(group_id)
             if seen is not None:
                 self._of_groups[group_id] = seen
-        for gone in before.values():
-            self._count(gone, None)
+        for gone_id, gone in before.items():
+            if room > 0:
+                room -= self._count(gone, None)
+            else:
+                self._of_groups[gone_id] = gone
         if self._has_changed:
             self._has_changed = False
             few = self._missing if len(self._missing) <= MOST_MISSING else ()

@@ -155,6 +155,27 @@ async def test_groups_with_very_many_new_names_are_watched_some_at_a_time(
     assert world.groups.watched_topics.names() == {f"{each} of {g}" for g in "bcd" for each in ("one", "two")}
 
 
+async def test_names_of_very_many_groups_that_are_gone_are_watched_no_more_some_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(watched_topics, "MOST_COUNTED", 3)
+    world = ShareGroupWorld()
+    for group_id in "abcde":
+        await world.member(group_id=group_id).heartbeat(0, [f"one of {group_id}", f"two of {group_id}"])
+        world.groups.watched_topics.names()
+    world.groups.forget_groups(["a", "b", "c", "d"])
+
+    # When
+    counts = [len(world.groups.watched_topics.names())]
+    await world.member(group_id="d").heartbeat(0, ["three of d"])
+    counts += [len(world.groups.watched_topics.names()) for _ in range(3)]
+
+    # Then
+    assert counts == [6, 5, 3, 3]
+    assert world.groups.watched_topics.names() == {"one of e", "two of e", "three of d"}
+
+
 async def test_nothing_is_wanted_when_no_group_is_about_any_topic() -> None:
     # Given
     world = ShareGroupWorld()
