@@ -32,6 +32,7 @@ from kproxy.admin.json_stream import json_response
 from kproxy.admin.listener import BACKLOG, bind_listener
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.scraping.scrape import Scrape
+from kproxy.admin.scraping.scrape_responses import ScrapeResponses
 from kproxy.admin.ui.web_view import WebView
 from kproxy.admin.views import envelope, readiness_items
 from kproxy.settings import HostPort
@@ -185,7 +186,7 @@ class AdminServer:
         application = web.Application(middlewares=[self._guard.middleware()], client_max_size=MOST_BODY_BYTES)
         application.router.add_get("/livez", self._answer_livez)
         application.router.add_get("/readyz", self._answer_readyz)
-        application.router.add_get("/metrics", self._answer_metrics)
+        application.router.add_get("/metrics", ScrapeResponses(self.scrape, self._metrics).respond)
         application.router.add_get("/api/v1/status", self._answer_status)
         if self._inspection is not None:
             application.add_routes(self._inspection.routes())
@@ -202,10 +203,6 @@ class AdminServer:
         results = self._readiness.lines(is_verbose="verbose" in request.query)
         is_ready = all(result.is_passed for result in results)
         return self._json("Readiness", readiness_items(results), status=200 if is_ready else 503)
-
-    async def _answer_metrics(self, request: web.Request) -> web.Response:
-        exposition = await self.scrape.answer(request.headers.get("Accept", ""))
-        return web.Response(body=exposition.body, headers={"Content-Type": exposition.content_type})
 
     async def _answer_status(self, _request: web.Request) -> web.Response:
         return self._json("ProxyStatus", [self._status()])
