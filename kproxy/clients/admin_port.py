@@ -67,10 +67,17 @@ def acted(
 ) -> Mapping[str, Any]:
     """Return what kproxy answers to a request to change something, or to tell what it would change.
 
-    Raises what `answer_of` raises, and NotAllowed: it takes none there.
+    Raises what `answer_of` raises, and NotAllowed: it takes none there. CannotConnect means that it was not asked;
+    where it was, and did not answer, it is a plain ClientFailed that says so.
     """
     url = f"{_checked(admin_url)}/api/v1/actions"
-    answer = _json_of(url, admin_url, timeout_s, json.dumps(request).encode())
+    try:
+        answer = _json_of(url, admin_url, timeout_s, json.dumps(request).encode())
+    except _Unanswered as unanswered:
+        if not request.get("execute"):
+            raise
+        doubt = "whether it was done is not known: look again before you repeat it"
+        raise ClientFailed(f"{unanswered}; {doubt}") from unanswered
     if not isinstance(answer, dict):
         raise ClientFailed(f"{url} did not answer as a kproxy does: no object")
     return answer
@@ -108,9 +115,13 @@ def _checked(admin_url: str) -> str:
     return admin_url.rstrip("/")
 
 
+class _Unanswered(ClientFailed):
+    """A request was sent, and no answer came, or a part of one."""
+
+
 def _json_of(url: str, admin_url: str, timeout_s: float, body: bytes | None = None) -> object:
     from http.client import HTTPException
-    from urllib.error import HTTPError
+    from urllib.error import HTTPError, URLError
     from urllib.request import ProxyHandler, Request, build_opener
 
     # The admin port is next door: a proxy named in the environment has no business between.
@@ -130,9 +141,12 @@ def _json_of(url: str, admin_url: str, timeout_s: float, body: bytes | None = No
     except OSError as error:
         reason = getattr(error, "reason", error)
         hint = "is kproxy running there, with kproxy.admin.listener on?"
+        if body is not None and not isinstance(error, URLError):
+            raise _Unanswered(f"{url} does not answer: {reason}") from error
         raise CannotConnect(f"cannot reach {url}: {reason}; {hint}") from error
     except HTTPException as error:
-        raise ClientFailed(f"{url} broke its answer off: {error!r}") from error
+        broken_off = f"{url} broke its answer off: {error!r}"
+        raise _Unanswered(broken_off) if body is not None else ClientFailed(broken_off) from error
     except ValueError as error:
         raise ClientFailed(f"{url} did not answer with JSON: is it kproxy's admin port?") from error
 

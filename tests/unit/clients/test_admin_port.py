@@ -12,8 +12,8 @@ from kproxy.admin.entrance.access import AccessRules
 from kproxy.admin.entrance.token_file import TokenFile
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
-from kproxy.clients.admin_port import TOKEN_FILE_VARIABLE, answer_of, items_of
-from kproxy.clients.failures import ClientFailed, NotAllowed, UnusableToken, WrongAddress
+from kproxy.clients.admin_port import TOKEN_FILE_VARIABLE, acted, answer_of, items_of
+from kproxy.clients.failures import CannotConnect, ClientFailed, NotAllowed, UnusableToken, WrongAddress
 from kproxy.errors import ExitCode
 from kproxy.settings import HostPort
 from kproxy.telemetry.metrics import Metrics
@@ -190,3 +190,27 @@ def test_a_file_without_a_token_is_wrong_usage(
 
     # Then
     assert refused.value.exit_code is ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [(b"", "does not answer"), (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "broke its answer off")],
+    ids=["none", "half of one"],
+)
+def test_of_an_action_without_an_answer_nobody_knows_whether_it_was_done(answer: bytes, reason: str) -> None:
+    # When
+    with somebody_who_answers(answer) as url, pytest.raises(ClientFailed, match=reason) as raised:
+        acted(url, {"action": "accept", "execute": True})
+
+    # Then
+    assert str(raised.value).endswith("; whether it was done is not known: look again before you repeat it")
+
+
+def test_a_dry_run_without_an_answer_leaves_nothing_open() -> None:
+    with somebody_who_answers(b"") as url, pytest.raises(ClientFailed, match=r"does not answer: [^;]*$"):
+        acted(url, {"action": "accept", "execute": False})
+
+
+def test_an_action_that_nobody_was_asked_for_was_not_done() -> None:
+    with pytest.raises(CannotConnect, match="cannot reach"):
+        acted("http://127.0.0.1:9", {"action": "accept", "execute": True})
