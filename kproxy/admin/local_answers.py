@@ -35,6 +35,7 @@ from kproxy.admin.share_views import (
     group_summary,
     in_flight_views,
     is_wanted,
+    member_views,
     session_view,
 )
 from kproxy.admin.state_log_views import StateLogSlots, doubt_of_slots, durable_state_view
@@ -90,13 +91,13 @@ class Inspected:
 class Told:
     """An answer that is made as it is written: its items, with what stands beside them.
 
-    With `nested`, a name and a list, there is one item, and the list is its last field.
+    With `nested`, lists by their names, there is one item, and they are its last fields.
     """
 
     kind: str
     items: Iterable[JsonObject]
     facts: Mapping[str, object] = field(default_factory=dict)
-    nested: tuple[str, Iterable[JsonObject]] | None = None
+    nested: Mapping[str, Iterable[JsonObject]] = field(default_factory=dict)
 
 
 class LocalAnswers:
@@ -260,11 +261,12 @@ class LocalAnswers:
         held = await holdings(directory, now_ms=now_ms, only=group_id)
         described = group_description(
             group,
-            now_ms=now_ms,
             holding=held.get(group_id, NOTHING_HELD),
             counts=self._inspected.counts(group_id),
         )
-        return Told("ShareGroup", [item(described)], {}, ("sharePartitions", map(item, progress)))
+        members = map(item, member_views(group, now_ms=now_ms))
+        lists = {"members": members, "sharePartitions": map(item, progress)}
+        return Told("ShareGroup", [item(described)], {}, lists)
 
     # ------------------------------------------------ sessions
 

@@ -91,7 +91,9 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupDescription:
-    """The one item of `/api/v1/groups/{g}`, but for its `sharePartitions`: a `SharePartitionProgress` each.
+    """The one item of `/api/v1/groups/{g}`, but for its lists.
+
+    These are `members`, a `MemberView` each, and `sharePartitions`, a `SharePartitionProgress` each.
 
     What is in flight, the oldest lock and the counts are those of `ShareGroupSummary`.
     """
@@ -107,7 +109,6 @@ class ShareGroupDescription:
     delivered_count: int
     redelivered_count: int
     acknowledged_count: int
-    members: tuple[MemberView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +202,10 @@ def group_summary(
 def group_description(
     group: ShareGroupView,
     *,
-    now_ms: int,
     holding: Holding = NOTHING_HELD,
     counts: GroupCounts | None = None,
 ) -> ShareGroupDescription:
-    """Return what is known of a group as a whole, and of its members. `now_ms` is of the clock of the heartbeats."""
+    """Return what is known of a group as a whole."""
     counts = counts or GroupCounts()
     return ShareGroupDescription(
         group_id=group.group_id,
@@ -219,8 +219,12 @@ def group_description(
         delivered_count=counts.delivered_count,
         redelivered_count=counts.redelivered_count,
         acknowledged_count=counts.acknowledged_count,
-        members=tuple(_member(member, now_ms) for member in group.members),
     )
+
+
+def member_views(group: ShareGroupView, *, now_ms: int) -> Iterator[MemberView]:
+    """Yield the members of a group. `now_ms` is of the clock of the heartbeats."""
+    return (_member(member, now_ms) for member in group.members)
 
 
 def session_view(

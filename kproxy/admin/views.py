@@ -164,21 +164,23 @@ def envelope_of_texts(
 def envelope_of_one(
     kind: str,
     facts: Mapping[str, object],
-    name: str,
-    parts: Iterable[Mapping[str, object]],
+    lists: Mapping[str, Iterable[Mapping[str, object]]],
     *,
     as_of_ms: int,
     beside: Mapping[str, object] | None = None,
 ) -> Iterator[str]:
-    """Yield the text of an `envelope` with one item: `facts`, and as its field `name` the list of `parts`.
+    """Yield the text of an `envelope` with one item: `facts`, at least one, and as its last fields `lists` by name.
 
-    A part is asked for when it is due. `beside` stands between `asOf` and `items`.
+    What is in the lists is asked for when it is due. `beside` stands between `asOf` and `items`.
     """
-    only_item = _with_list(facts, name, map(json.dumps, parts))
     head = json.dumps({**_head(kind, as_of_ms), **(beside or {})})
     yield f'{head.removesuffix("}")}, "items": [\n'
-    yield from only_item
-    yield "\n]}\n"
+    yield json.dumps(facts).removesuffix("}")
+    for name, parts in lists.items():
+        yield f', "{name}": ['
+        yield from _separated(map(json.dumps, parts))
+        yield "\n]"
+    yield "}\n]}\n"
 
 
 def readiness_items(results: Sequence[CheckResult]) -> list[JsonObject]:
@@ -196,12 +198,16 @@ def _with_list(
 ) -> Iterator[str]:
     """Yield the text of an object of `facts`, at least one, and behind them a list whose members are `texts`."""
     yield f'{json.dumps(facts).removesuffix("}")}, "{name}": ['
+    yield from _separated(texts)
+    more = at_end()
+    yield f"\n], {json.dumps(more).removeprefix('{')}" if more else "\n]}"
+
+
+def _separated(texts: Iterable[str]) -> Iterator[str]:
     separator = "\n"
     for text in texts:
         yield f"{separator}{text}"
         separator = ",\n"
-    more = at_end()
-    yield f"\n], {json.dumps(more).removeprefix('{')}" if more else "\n]}"
 
 
 def _head(kind: str, as_of_ms: int) -> JsonObject:

@@ -99,14 +99,13 @@ class FleetAnswers:
 
     async def _own(self, question: Question) -> Answer:
         told = await self._local.answer(question)
-        if told.nested is None:
+        if not told.nested:
             return Answer(HTTPStatus.OK, self._own_list(question, told))
-        name, parts = told.nested
         facts = {**told.facts, **_unavailable(self._local.doubt(question))}
         [only] = told.items
         as_of_ms = self._wall_clock.now_ms()
         return Answer(
-            HTTPStatus.OK, envelope_of_one(told.kind, only, name, parts, as_of_ms=as_of_ms, beside=facts)
+            HTTPStatus.OK, envelope_of_one(told.kind, only, told.nested, as_of_ms=as_of_ms, beside=facts)
         )
 
     def _own_list(self, question: Question, told: Told) -> Iterator[str]:

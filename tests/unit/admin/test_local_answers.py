@@ -64,6 +64,21 @@ async def test_share_partitions_without_a_record_that_is_wanted_are_passed_over_
     assert list(told.items) == []
 
 
+async def test_of_a_group_each_member_is_told_when_it_is_due() -> None:
+    # Given
+    inspectable = Inspectable()
+    for member_id in ("alice", "bob"):
+        inspectable.join(member_id)
+
+    # When
+    told = await LocalAnswers(inspectable.inspected()).answer(Question(Endpoint.GROUP, "workers"))
+
+    # Then
+    members = iter(told.nested["members"])
+    assert [next(members)["memberId"], next(members)["memberId"]] == ["alice", "bob"]
+    assert "members" not in next(iter(told.items))
+
+
 def a_process_with_a_slot_of_another() -> Inspectable:
     fleet = InspectableFleet("kproxy-a", "kproxy-b")
     return fleet.processes["kproxy-a"]

@@ -30,7 +30,7 @@ def test_a_summary_says_the_same_as_the_description() -> None:
     group = inspectable.coordinator.describe(GroupId("workers"))
 
     # When
-    summary, description = group_summary(group, NOT_ASKED_FOR, now_ms=0), group_description(group, now_ms=0)
+    summary, description = group_summary(group, NOT_ASKED_FOR, now_ms=0), group_description(group)
 
     # Then
     names = ("group_id", "state", "group_epoch", "assignment_epoch", "assignor_name", "member_count")

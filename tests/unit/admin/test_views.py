@@ -161,10 +161,11 @@ def test_an_item_whose_list_comes_in_pieces_is_the_same_text_as_a_whole(parts: l
     facts = {"groupId": "}"}
 
     # When
-    pieces = envelope_of_one("ShareGroup", facts, "sharePartitions", parts, as_of_ms=NOON_MS)
+    lists = {"members": [], "sharePartitions": parts}
+    pieces = envelope_of_one("ShareGroup", facts, lists, as_of_ms=NOON_MS)
 
     # Then
-    whole = envelope("ShareGroup", [{**facts, "sharePartitions": parts}], as_of_ms=NOON_MS)
+    whole = envelope("ShareGroup", [{**facts, **lists}], as_of_ms=NOON_MS)
     assert json.loads("".join(pieces)) == whole
 
 
@@ -213,7 +214,7 @@ def test_what_is_known_at_the_end_alone_stands_behind_the_items() -> None:
         ("TopicPartitions", TopicPartitionsView, set()),
         ("Broker", KnownBrokerView, {"process"}),
         ("GroupSummary", ShareGroupSummary, set()),
-        ("Group", ShareGroupDescription, {"sharePartitions"}),
+        ("Group", ShareGroupDescription, {"members", "sharePartitions"}),
         ("Member", MemberView, set()),
         ("SharePartition", SharePartitionProgress, set()),
         ("Session", SessionView, set()),
