@@ -179,6 +179,7 @@ types: $(INSTALLED) ## mypy, strict
 .PHONY: deploy-checks
 deploy-checks: $(INSTALLED) ## deploy/ by the tools: Helm, kubeconform, systemd-analyze; the first time they are built
 	@.ci/check-deploy
+
 .PHONY: dist
 dist: $(INSTALLED) ## the sdist, and the wheel that is made of it, in dist/; both carry the commit
 	@rm -rf dist
