@@ -1,7 +1,7 @@
 """Which topics share groups are about: what changes in the cluster is looked for among them."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -82,17 +82,21 @@ class WatchedTopics:
                     self._late.append(group_id)
             if seen is not None:
                 self._of_groups[group_id] = seen
-        for gone_id, gone in before.items():
-            if room > 0:
-                room -= self._count(gone, None)
-            else:
-                self._of_groups[gone_id] = gone
+        self._count_gone(before, room)
         if self._has_changed:
             self._has_changed = False
             few = self._missing if len(self._missing) <= MOST_MISSING else ()
             names = frozenset(self._existing).union(few)
             self._names = self._names if names == self._names else names
         return self._names
+
+    def _count_gone(self, gone: Mapping[GroupId, _NamesOfGroup], room: int) -> None:
+        """Count groups that are gone as far as there is room; the others next time."""
+        for group_id, names in gone.items():
+            if room > 0:
+                room -= self._count(names, None)
+            else:
+                self._of_groups[group_id] = names
 
     def _next_missing(self) -> Sequence[str]:
         names = [*islice(self._missing, MOST_MISSING)]
