@@ -1,5 +1,6 @@
-"""What deploy/ watches kproxy with, on a fleet at work: Prometheus scrapes it as shipped, and answers every panel."""
+"""What deploy/ watches kproxy with, on a fleet: Prometheus scrapes as shipped, answers panels, and raises alerts."""
 
+import http.client
 import math
 import re
 import time
@@ -12,6 +13,7 @@ import pytest
 from tests.deploy.dashboard_files import all_panels
 from tests.real_kafka.administration import create_topic, unique_name
 from tests.real_kafka.kproxy_fleet import KproxyFleet, kproxy_fleet
+from tests.real_kafka.kproxy_process import HTTP_TIMEOUT_SECONDS, KproxyProcess
 from tests.real_kafka.prometheus_process import PrometheusProcess, prometheus
 from tests.real_kafka.session_clusters import ClusterOfSession
 from tests.real_kafka.share_member import AcknowledgeType
@@ -80,6 +82,17 @@ def work(fleet: KproxyFleet, topic: str, *, seconds: float) -> None:
         member.acknowledge_all(AcknowledgeType.ACCEPT)
 
 
+def ask_by_a_foreign_name(kproxy: KproxyProcess) -> int:
+    """What a page gets that has made a name of its own lead to the admin port: the status."""
+    connection = http.client.HTTPConnection(
+        kproxy.admin_url.removeprefix("http://"), timeout=HTTP_TIMEOUT_SECONDS
+    )
+    connection.request("GET", "/api/v1/status", headers={"Host": "elsewhere.example"})
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
 def test_every_query_of_every_panel_is_answered_with_data_and_no_alert_fires(
     fleet: KproxyFleet, watching: PrometheusProcess
 ) -> None:
@@ -98,6 +111,21 @@ def test_every_query_of_every_panel_is_answered_with_data_and_no_alert_fires(
 
     # Then
     assert unanswered == set()
-    rules = watching.rules()
-    assert {rule["name"] for rule in rules if rule["health"] != "ok"} == set()
-    assert {rule["name"] for rule in rules if rule.get("state") == "firing"} == set()
+    assert {rule["name"] for rule in watching.rules() if rule["health"] != "ok"} == set()
+    assert watching.firing() == set()
+
+
+def test_troubles_raise_their_alerts_and_no_others(fleet: KproxyFleet, watching: PrometheusProcess) -> None:
+    # Given
+    watching.wait_until_scraped(2, timeout_seconds=PATIENCE_SECONDS)
+    troubles = {"KproxyAdminPortProbed", "KproxyDown"}
+    staying, killed = fleet.kproxies
+
+    # When
+    refused = ask_by_a_foreign_name(staying)
+    killed.kill()
+    fired = watching.fired_until(troubles, timeout_seconds=PATIENCE_SECONDS)
+
+    # Then
+    assert refused == http.client.FORBIDDEN
+    assert fired == troubles

@@ -3,6 +3,7 @@
 import http.client
 import json
 import shutil
+import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.real_kafka.run_folder import RunFolder
 SHIPPED: Final = PROJECT_ROOT / "deploy" / "prometheus"
 HTTP_TIMEOUT_SECONDS: Final = 10.0
 HTTP_OK: Final = 200
+POLL_SECONDS: Final = 1.0
 
 
 def prometheus() -> Path | None:
@@ -69,6 +71,28 @@ class PrometheusProcess(Child):
         """Every rule with its state and how its last evaluation went."""
         _, body = self._get("/api/v1/rules")
         return [rule for group in json.loads(body)["data"]["groups"] for rule in group["rules"]]
+
+    def firing(self) -> set[str]:
+        """The names of the alerts that fire now."""
+        return {rule["name"] for rule in self.rules() if rule.get("state") == "firing"}
+
+    def wait_until_scraped(self, count: int, *, timeout_seconds: float) -> None:
+        """Return when so many targets answer. Raises AssertionError when they do not in time."""
+        deadline = time.monotonic() + timeout_seconds
+        while not self.is_answering() or len(self.ask("up == 1")) != count:
+            assert time.monotonic() < deadline, f"{count} targets were to be scraped: {self.errors()[-2000:]}"
+            time.sleep(POLL_SECONDS)
+
+    def fired_until(self, wanted: set[str], *, timeout_seconds: float) -> set[str]:
+        """Every alert that fired until all of `wanted` do together, or in the time given."""
+        deadline, fired = time.monotonic() + timeout_seconds, set[str]()
+        while time.monotonic() < deadline:
+            now = self.firing()
+            fired |= now
+            if wanted <= now:
+                break
+            time.sleep(POLL_SECONDS)
+        return fired
 
     def stop(self) -> None:
         """End it, and remove its data. May be called again."""
