@@ -12,7 +12,7 @@ from kproxy.cli.in_flight_finished import finished
 from kproxy.cli.in_flight_place import say_source
 from kproxy.cli.in_flight_record import show
 from kproxy.cli.in_flight_window import window
-from kproxy.cli.known_names import group_names, member_names, topic_names
+from kproxy.cli.known_names import PARTITION_HELP, group_names, member_names, topic_names
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import Column, Output, with_output
 from kproxy.cli.watch import with_watch
@@ -68,7 +68,7 @@ The exit code is 3 when there is no such group, topic or partition; one without 
     shell_complete=topic_names,
     help="Of this topic only: its name, or its id.",
 )
-@click.option("-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only.")
+@click.option("-p", "--partition", metavar="NUMBER", type=click.IntRange(0, 2**31 - 1), help=PARTITION_HELP)
 @click.option(
     "-m", "--member", metavar="MEMBER", shell_complete=member_names, help="Held by this member only."
 )

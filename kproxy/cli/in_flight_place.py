@@ -30,8 +30,9 @@ def one_share_partition(command: F) -> F:
         "-p",
         "--partition",
         required=True,
+        metavar="NUMBER",
         type=click.IntRange(0, 2**31 - 1),
-        help="Of these partitions only.",
+        help="The partition of the consumed topic: its number, counted from 0, as in -p 3.",
     )
     return group(topic(partition(command)))
 

@@ -15,6 +15,10 @@ from kproxy.cli.admin_port import default_admin_url
 from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.clients.failures import ClientFailed
 
+PARTITION_HELP: Final = (
+    "Of this partition of the consumed topic only: its number, counted from 0, as in -p 3."
+)
+"""What `-p` is, wherever it narrows what is shown."""
 DEADLINE_S: Final = 0.7
 """For all that is asked for one completion."""
 MOST_NAMES: Final = 500

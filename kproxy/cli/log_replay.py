@@ -8,7 +8,7 @@ import click
 
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
-from kproxy.cli.known_names import group_names, topic_names
+from kproxy.cli.known_names import PARTITION_HELP, group_names, topic_names
 from kproxy.cli.log_reading import all_of, opened
 from kproxy.wording import counted
 
@@ -52,7 +52,7 @@ def with_selection(command: F) -> F:
         help="Of this topic only: its name, or its id.",
     )
     partition = click.option(
-        "-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only."
+        "-p", "--partition", metavar="NUMBER", type=click.IntRange(0, 2**31 - 1), help=PARTITION_HELP
     )
     return group(topic(partition(command)))
 

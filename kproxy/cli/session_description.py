@@ -9,6 +9,7 @@ import click
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.ages import age_text
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.known_names import group_names, member_names
 from kproxy.cli.output import partitions_text, with_form
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item, answer_of, items_of
@@ -27,8 +28,17 @@ from kproxy.wording import counted
 The exit code is 3 when there is no such group or member, or no share session of it.
 """
 )
-@click.option("-g", "--group", required=True, metavar="GROUP", help="The share group.")
-@click.option("-m", "--member", required=True, metavar="MEMBER", help="The member of the group.")
+@click.option(
+    "-g", "--group", required=True, metavar="GROUP", shell_complete=group_names, help="The share group."
+)
+@click.option(
+    "-m",
+    "--member",
+    required=True,
+    metavar="MEMBER",
+    shell_complete=member_names,
+    help="The member of the group.",
+)
 @click.option("--node", type=click.IntRange(0, 2**31 - 1), help="Its session with this broker only.")
 @with_watch
 @with_admin_url

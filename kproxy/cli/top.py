@@ -7,6 +7,7 @@ import time
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.known_names import group_names
 from kproxy.cli.output import Output, with_output
 from kproxy.cli.top_columns import COLUMNS
 from kproxy.cli.watch import INTERVAL_SECONDS
@@ -39,7 +40,13 @@ On the screen: enter opens a group, / filters, p l i a d r o n sort, ? says more
     "--count", type=click.IntRange(1), help="Print so many tables and end; otherwise, off a terminal, one."
 )
 @click.option("--sort", type=click.Choice(tuple(SORTS)), default="pain", show_default=True, help="By what.")
-@click.option("--filter", "text", default="", help="Only groups with this in their id, or in this state.")
+@click.option(
+    "--filter",
+    "text",
+    default="",
+    shell_complete=group_names,
+    help="Only groups with this in their id, or in this state.",
+)
 @with_admin_url
 @with_output
 def top(  # noqa: PLR0913 - one for each option

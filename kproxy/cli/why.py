@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
-from kproxy.cli.known_names import group_names, topic_names
+from kproxy.cli.known_names import PARTITION_HELP, group_names, topic_names
 from kproxy.cli.output import with_form
 from kproxy.cli.watch import with_watch
 from kproxy.cli.why_lines import group_lines, paragraphs
@@ -42,7 +42,7 @@ The exit code is 3 when there is no such group, topic or partition.
     shell_complete=topic_names,
     help="Of this topic only: its name, or its id.",
 )
-@click.option("-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only.")
+@click.option("-p", "--partition", metavar="NUMBER", type=click.IntRange(0, 2**31 - 1), help=PARTITION_HELP)
 @click.option(
     "--all",
     "are_all",

@@ -18,7 +18,7 @@ from kproxy.wording import counted
 
 _ACQUIRED: Final = "Acquired"
 _AVAILABLE: Final = "Available"
-LONG_IDLE_MS: Final = 30_000
+LONG_IDLE_MS: Final = 15_000
 """Who has not asked for so long works on what it has, or hangs: a fetch that finds nothing is over much sooner."""
 
 

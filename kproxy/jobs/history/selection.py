@@ -28,7 +28,9 @@ SELECTION_OPTIONS: Final = (
     click.Option(["-g", "--group"], metavar="ID", help="Only this share group."),
     click.Option(["-t", "--topic"], metavar="NAME|ID", help="Only this consumed topic."),
     click.Option(
-        ["-p", "--partition"], type=click.IntRange(min=0), help="Only this partition of consumed topics."
+        ["-p", "--partition"],
+        type=click.IntRange(min=0),
+        help="Only this partition of consumed topics: its number, counted from 0, as in -p 3.",
     ),
     click.Option(["--since", "since_ms"], type=TIME, help=f"From this time on, of the log: {TIME_FORMS}."),
     click.Option(["--until", "until_ms"], type=TIME, help="Before this time, of the log."),

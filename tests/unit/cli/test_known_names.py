@@ -61,6 +61,9 @@ def completed(*words: str) -> list[str]:
         (("sessions", "list", "-m", ""), ["alice", "zoe"]),
         (("in-flight", "archive", "-g", "workers", "-t", "o"), ["orders"]),
         (("in-flight", "list", "-t", ""), ["orders"]),
+        (("sessions", "describe", "-g", "w"), ["workers"]),
+        (("sessions", "describe", "-g", "workers", "-m", "ali"), ["alice"]),
+        (("top", "--filter", "au"), ["auditors"]),
     ],
 )
 def test_names_are_asked_of_the_running_kproxy(

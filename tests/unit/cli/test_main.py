@@ -172,7 +172,7 @@ def test_a_short_option_stands_for_the_same_long_one_in_every_command() -> None:
     assert meanings["-p"] == {"--partition"}
 
 
-def test_a_partition_is_one_of_a_consumed_topic_in_every_command() -> None:
+def test_a_partition_is_one_of_a_consumed_topic_in_every_command_with_an_example() -> None:
     # When
     helps = {
         parameter.help
@@ -182,7 +182,12 @@ def test_a_partition_is_one_of_a_consumed_topic_in_every_command() -> None:
     }
 
     # Then
-    assert helps == {"Of these partitions only.", "Only this partition of consumed topics."}
+    number = "its number, counted from 0, as in -p 3."
+    assert helps == {
+        f"Of this partition of the consumed topic only: {number}",
+        f"The partition of the consumed topic: {number}",
+        f"Only this partition of consumed topics: {number}",
+    }
 
 
 WITHOUT_SPARK = """
