@@ -63,7 +63,8 @@ _AUDIT: Final = (
     Column("LOG-OFFSET", "logOffset", is_wide=True),
 )
 NO_ACQUISITIONS: Final = (
-    "Acquisitions are not in the log: who holds a record now, a running kproxy tells (kproxy in-flight)."
+    "Left out: records that a member merely holds, however long, for acquisitions are not in the log. "
+    "A running kproxy tells of them: kproxy why, or kproxy in-flight list --state Acquired --held 60000"
 )
 
 
@@ -129,6 +130,10 @@ def stuck(  # noqa: PLR0913 - one for each option
 
     It needs neither Spark nor a running kproxy. How often the log tells that a record was tried, and by whom last,
     stands beside it; all that it tells of it, in -o json.
+
+    What a member merely holds, however long, is not found: acquisitions are not in the log. kproxy why tells of that,
+    of a running kproxy. SINCE is when the log first tells of the record, or since when its queue stands still: not how
+    old the record is, which is OLDEST-AGE of kproxy groups.
     """
     from kproxy.clients.history.stuck import Stuck
 
@@ -182,7 +187,8 @@ def audit(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Tell all that happened to a record, or that a member did, of a log that is small.
 
-    It needs neither Spark nor a running kproxy. Give --offset, --member or both.
+    It needs neither Spark nor a running kproxy. Give --offset, --member or both. It has acknowledgements, locks that
+    ended and what operators did; who acquired a record and has not said anything of it yet is not in the log.
     """
     from kproxy.clients.history.audit import Audit
 
@@ -201,6 +207,12 @@ def audit(  # noqa: PLR0913 - one for each option
     _show("AuditEvents", events, _AUDIT, Output(output, not no_headers), replayed)
     if missing:
         click.echo(f"Note: {missing}", err=True)
+    elif not events:
+        click.echo(
+            f"Nothing that {member!r} acknowledged or lost is in what was asked for: another --since, --until or "
+            "--offset may have more; what a member merely holds is not in the log (kproxy in-flight list)",
+            err=True,
+        )
 
 
 def _show(

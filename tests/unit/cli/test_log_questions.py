@@ -40,7 +40,10 @@ def test_what_is_stuck_is_told_with_its_reason_and_who_had_it_last(steps: None) 
         "orders-0 jobs 0 0 blocks-start-offset 1 3 - 2026-11-21T12:00:05Z lock-timeout alice-client",
         "orders-0 jobs 1 0 near-delivery-limit 4 0 - 2026-11-21T12:00:07Z lock-timeout carol-client",
     ]
-    assert "Acquisitions are not in the log" in result.stderr
+    assert result.stderr.splitlines()[-1] == (
+        "Left out: records that a member merely holds, however long, for acquisitions are not in the log. "
+        "A running kproxy tells of them: kproxy why, or kproxy in-flight list --state Acquired --held 60000"
+    )
 
 
 def test_all_that_happened_to_a_record_is_told(steps: None) -> None:
@@ -120,4 +123,16 @@ def test_a_long_log_is_left_to_spark(steps: None, monkeypatch: pytest.MonkeyPatc
     assert result.stderr == (
         "Error: __kproxy_share_state has 11 offsets, more than 3, the most that is read without Spark: "
         "kproxy replay stuck -b kafka-1:9092\n"
+    )
+
+
+def test_a_member_that_did_nothing_in_a_time_is_said_to_have_done_nothing_then(steps: None) -> None:
+    # When
+    result = run("audit", "--member", "bob", "--since", "2026-11-30")
+
+    # Then
+    assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
+    assert result.stderr == (
+        "Nothing that 'bob' acknowledged or lost is in what was asked for: another --since, --until or --offset "
+        "may have more; what a member merely holds is not in the log (kproxy in-flight list)\n"
     )

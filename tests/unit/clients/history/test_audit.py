@@ -73,7 +73,11 @@ def test_what_is_not_in_the_time_asked_for_is_left_out() -> None:
         ),
         (
             Audit(Selected(), member="alic"),
-            "there is no member or client 'alic' in the log; nearest: alice",
+            (
+                "there is no member or client 'alic' in the log, which has those that acknowledged something or lost a "
+                "lock: one that only acquired records is not there (kproxy in-flight list shows who holds what now); "
+                "nearest: alice"
+            ),
         ),
     ],
 )
