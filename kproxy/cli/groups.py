@@ -127,7 +127,8 @@ def list_(source: AdminPort | Cluster, /, states: Sequence[str], output: str, *,
 
     LAG and OLDEST-AGE, which only the admin port tells, are those of kproxy groups describe, over all share-partitions
     of the group: how many records it has not finished, up to the ends of the logs, and how long ago the first of them
-    was written. >12 is at least 12, because of some share-partitions it is not known; why, stands on standard error.
+    was written, which is not for how long the group has stood still. >12 is at least 12, because of some
+    share-partitions it is not known; why, stands on standard error.
     """
     if isinstance(source, Cluster):
         answer = listed_groups(source, states)
@@ -171,10 +172,12 @@ def describe(
 
     The columns are those of kafka-share-groups.sh, then, from the admin port, ours. LAG counts from START-OFFSET to the
     end of the log, without what is done with in between (KIP-1226). OLDEST-AGE is how long ago the first record was
-    written that is not done with, by its timestamp; >5m00s is at least that. A group that nobody fetches from is shown
-    as the state log has it (LIVE no). With -o wide, WINDOW-END is the last offset in flight. HEARTBEAT-AGE, of
-    --members, is how long ago a member's last heartbeat came: one that lives sends one every few seconds. What is not
-    known is -, and why stands on standard error.
+    written that is not done with, by its timestamp; >5m00s is at least that. It is not for how long the queue has stood
+    still (SINCE of kproxy log stuck), nor for how long somebody has held the record (kproxy why).
+
+    A group that nobody fetches from is shown as the state log has it (LIVE no). With -o wide, WINDOW-END is the last
+    offset in flight. HEARTBEAT-AGE, of --members, is how long ago a member's last heartbeat came: one that lives sends
+    one every few seconds. What is not known is -, and why stands on standard error.
     """
     _describe(source, wanted, aspect, Output(output, not no_headers))
 

@@ -61,10 +61,10 @@ def top(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Show the share groups that do worst first, with their rates, live.
 
-    Pain is how long the oldest unfinished record has waited, then lag, then redeliveries. Rates are records per second
-    between two looks, so that a table takes one interval to make: ACK/S what members accepted or rejected. OLDEST-LOCK
-    is for how long a member has held a record, or since when it renewed its lock. A screen on a terminal goes on
-    until q; off one, with --count or with -o there are plain tables.
+    Pain is OLDEST-AGE, how long ago the oldest unfinished record was written, then lag, then redeliveries. Rates are
+    records per second between two looks, so that a table takes one interval to make: ACK/S what members accepted or
+    rejected. OLDEST-LOCK is for how long a member has held a record, counted from when it renewed its lock if it did. A
+    screen on a terminal goes on until q; off one, with --count or with -o there are plain tables.
     """
     first = groups_look(admin_url, now_s=time.monotonic())
     if count is None and output == "table" and _is_screen():
