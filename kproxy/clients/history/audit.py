@@ -72,8 +72,8 @@ class Audit:
         if self.member is not None and self.member not in self._members:
             raise NotThere(
                 f"there is no member or client {self.member!r} in {place}, which has those that acknowledged something "
-                "or lost a lock: one that only acquired records is not there (kproxy in-flight list shows who holds what "
-                f"now); {nearest_names(self.member, self._members)}"
+                "or lost a lock: one that only acquired records is not there (kproxy in-flight list shows who holds "
+                f"what now); {nearest_names(self.member, self._members)}"
             )
         passings = [row for row in self._passings.values() if not _is_lifecycle(row)]
         shown = [self._shown(row, event, is_of_record=True) for row, event in self._found]
