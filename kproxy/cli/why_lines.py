@@ -8,7 +8,7 @@ from kproxy.cli.ages import age_text
 from kproxy.clients.admin_port import Item
 from kproxy.clients.diagnosis.findings import Finding
 from kproxy.clients.diagnosis.looks import FleetDiagnosis, GroupDiagnosis
-from kproxy.clients.diagnosis.members import silence_text
+from kproxy.clients.diagnosis.members import silence_lines
 from kproxy.clients.tables import cell_text
 from kproxy.wording import counted
 
@@ -68,7 +68,7 @@ def _gist(found: Finding) -> Sequence[str]:
 def _silent_lines(found: GroupDiagnosis, most: int) -> Iterator[str]:
     silent = found.silent
     for member in islice(silent, most):
-        yield cell_text(silence_text(member, now_ms=found.now_ms))
+        yield from map(cell_text, silence_lines(member, now_ms=found.now_ms))
     if len(silent) > most:
         group_id = cell_text(found.group["groupId"])
         yield (

@@ -41,19 +41,17 @@ def silent_members(members: Iterable[Item]) -> list[Item]:
     return sorted(silent, key=lambda member: -int(member["lastHeartbeatAgeMs"]))
 
 
-def silence_text(member: Item, *, now_ms: int) -> str:
-    """Return for how long a silent member has not been heard, and what happens if it stays like that."""
-    said = (
-        f"{name_of(member)} seems to be dead: no heartbeat for {span_text(member['lastHeartbeatAgeMs'])}, "
-        f"one is due every {span_text(_interval_ms(member))}"
-    )
+def silence_lines(member: Item, *, now_ms: int) -> list[str]:
+    """Return for how long a silent member has not been heard, and below what happens if it stays like that."""
+    silence, interval = span_text(member["lastHeartbeatAgeMs"]), span_text(_interval_ms(member))
+    said = [f"{name_of(member)} seems to be dead: no heartbeat for {silence}, one is due every {interval}"]
     remaining_ms = member.get("sessionRemainingMs")
-    if remaining_ms is None:
-        return said
-    return (
-        f"{said}; its session ends {ends_text(remaining_ms, now_ms=now_ms)}: its partitions go to other members then; "
-        "what it holds comes back when its locks end, or when its connection closes"
-    )
+    if remaining_ms is not None:
+        said.append(
+            f"  its session ends {ends_text(remaining_ms, now_ms=now_ms)}: its partitions go to other members then; "
+            "what it holds comes back when its locks end, or when its connection closes"
+        )
+    return said
 
 
 def _interval_ms(member: Item) -> int:

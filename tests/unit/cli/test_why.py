@@ -36,11 +36,13 @@ def stuck_group() -> Inspectable:
     return inspectable
 
 
-SILENT = (
-    "alice (client-1) seems to be dead: no heartbeat for 25.0 s, one is due every 5.0 s; its session ends in 20.0 s, "
-    "at 12:00:20 UTC: its partitions go to other members then; what it holds comes back when its locks end, "
-    "or when its connection closes"
-)
+SILENT = [
+    "alice (client-1) seems to be dead: no heartbeat for 25.0 s, one is due every 5.0 s",
+    (
+        "  its session ends in 20.0 s, at 12:00:20 UTC: its partitions go to other members then; "
+        "what it holds comes back when its locks end, or when its connection closes"
+    ),
+]
 
 
 def test_the_record_that_blocks_a_group_is_told_with_who_holds_it_and_what_comes_next() -> None:
@@ -74,7 +76,7 @@ def test_a_member_that_seems_to_be_dead_is_named_above() -> None:
     result = run_of_workers(inspectable, "-p", "0")
 
     # Then
-    assert result.stdout.splitlines()[1] == SILENT
+    assert result.stdout.splitlines()[1:3] == SILENT
 
 
 def test_scripts_get_the_findings_as_items_with_numbers_and_names_as_fields() -> None:
