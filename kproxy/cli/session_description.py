@@ -97,7 +97,7 @@ def _facts(session: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "connection", str(session["connectionId"])
     yield "next epoch", str(session["nextEpoch"])
     yield "idle", f"{session['idleMs'] / 1000:.1f} s"
-    heartbeat = age_text(session["lastHeartbeatAgeMs"])
+    heartbeat = age_text(session.get("lastHeartbeatAgeMs"))
     yield "heartbeat", "not known" if heartbeat is None else f"{heartbeat} ago"
     where = f": {partitions_text(session['partitions'])}" if session["partitions"] else ""
     yield "partitions", f"{session['partitionCount']}{where}"

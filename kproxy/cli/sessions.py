@@ -22,7 +22,7 @@ _COLUMNS = (
     Column("NEXT-EPOCH", "nextEpoch"),
     Column("#PARTITIONS", "partitionCount"),
     Column("IDLE-MS", "idleMs"),
-    Column("HEARTBEAT-AGE", lambda session: age_text(session["lastHeartbeatAgeMs"])),
+    Column("HEARTBEAT-AGE", lambda session: age_text(session.get("lastHeartbeatAgeMs"))),
     Column("PARTITIONS", lambda session: partitions_text(session["partitions"]), is_wide=True),
 )
 _MEMBERS = (
