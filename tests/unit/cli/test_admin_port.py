@@ -15,7 +15,7 @@ TAKEN_OVER = "another kproxy took the state log over: kproxy at host-2; stop one
 LISTS = [
     (["groups", "list", "--no-headers"], "workers  Stable  -  -\n"),
     (["groups", "describe", "workers", "--state", "--no-headers"], "workers  -  Stable  1\n"),
-    (["sessions", "list", "--no-headers"], "workers  alice  client-1  1  1  1  1  1000\n"),
+    (["sessions", "list", "--no-headers"], "workers  alice  client-1  1  1  1  1  1000  1.0s\n"),
     (["in-flight", "list", "--no-headers"], ""),
 ]
 
