@@ -19,7 +19,14 @@ from tests.real_kafka.raw_share_member import RawShareMember
 GROUPS: Final = 6
 PATIENCE_SECONDS: Final = 20.0
 GOING_ON: Final = frozenset(
-    {"idleMs", "lastHeartbeatAgeMs", "lockRemainingMs", "oldestAgeMs", "oldestLockAgeMs"}
+    {
+        "idleMs",
+        "lastHeartbeatAgeMs",
+        "lockRemainingMs",
+        "oldestAgeMs",
+        "oldestLockAgeMs",
+        "sessionRemainingMs",
+    }
 )
 
 Fleet = tuple[KproxyProcess, KproxyProcess]
