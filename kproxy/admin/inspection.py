@@ -11,9 +11,9 @@
 | `POST /api/v1/actions` | what operators do: see `operators/routes.py` |
 | `/api/v1/state-log` | the slots of the state log, and which topic of which cluster holds them |
 | `/api/v1/state-log/{n}/state?at=end` | every durable state of a slot, and the offset that they are the state at |
-| `/api/v1/events` | what happens here, as server-sent events: see `activity/event_readers.py` |
+| `/api/v1/events` | what happens, as server-sent events: see `activity/event_readers.py` |
 
-Each but the last tells of the whole fleet, whichever process is asked (`fleet/`); `scope=local` asks for what this
+Each tells of the whole fleet, whichever process is asked (`fleet/`); `scope=local` asks for what this
 process holds.
 A group, a member, a topic or a partition that is not there is answered 404, one of which nobody can tell that 503.
 Lists are streamed, by group id. Each item is consistent in itself, and made when it is written, so that two items may
@@ -32,7 +32,9 @@ from typing import TypeAlias
 from aiohttp import web
 
 from kproxy.admin.activity.event_readers import EventReaders
+from kproxy.admin.activity.own_events import OwnEvents
 from kproxy.admin.fleet.fleet_answers import Answer, FleetAnswers
+from kproxy.admin.fleet.peer_events import PeerEvents
 from kproxy.admin.group_lags import GroupLags
 from kproxy.admin.json_chunks import TooManyStreams
 from kproxy.admin.json_stream import JsonStreams, json_text_response
@@ -52,19 +54,26 @@ class Inspection:
     Args:
         local: what this process holds.
         answers: gives the answers.
+        own_events: what happens in this process.
+        peer_events: what happens in others.
         streams: the long ones under way.
         actions: what operators may do, where they may.
     """
 
-    __slots__ = ("_actions", "_answers", "_local", "_streams")
+    __slots__ = ("_actions", "_answers", "_local", "_own_events", "_peer_events", "_streams")
 
     def __init__(
         self,
         local: LocalAnswers,
         answers: FleetAnswers,
+        *,
+        own_events: OwnEvents,
+        peer_events: PeerEvents,
         streams: JsonStreams | None = None,
         actions: OperatorRoutes | None = None,
     ) -> None:
+        self._own_events = own_events
+        self._peer_events = peer_events
         self._actions = actions
         self._local = local
         self._answers = answers
@@ -77,9 +86,8 @@ class Inspection:
 
     def event_readers(self, metrics: Metrics) -> EventReaders:
         """Return who answers `/api/v1/events`."""
-        local = self._local
         return EventReaders(
-            local.picture, background=local.background, wall_clock=local.wall_clock, metrics=metrics
+            self._own_events, self._peer_events, wall_clock=self._local.wall_clock, metrics=metrics
         )
 
     def routes(self) -> list[web.RouteDef]:

@@ -23,7 +23,7 @@ class PeerSilent(KproxyError):
 
 @dataclass(frozen=True, slots=True)
 class PeerAnswer:
-    """A status as of HTTP, and JSON."""
+    """A status as of HTTP, and JSON; behind that of events their text."""
 
     status: int
     body: bytes

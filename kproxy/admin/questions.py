@@ -79,14 +79,17 @@ class Question:
 def question(endpoint: Endpoint, place: str, given: Iterable[tuple[str, str]]) -> Question:
     """Return what a path asks with the parameters `given`. Raises RefusedQuery for what makes no sense."""
     wanted = dict(parameters(given, (*_PARAMETERS[endpoint], "scope")))
-    scope = wanted.pop("scope", "fleet")
-    if scope not in _SCOPES:
-        raise RefusedQuery(f"scope={scope!r}: expected {' or '.join(_SCOPES)}")
+    is_local = not _is_of_fleet(wanted.pop("scope", "fleet"))
     for name, value in wanted.items():
         _CHECKS.get(name, _accept)(name, value)
     if endpoint is Endpoint.SLOT_STATES:
         place = str(number("partition", place))
-    return Question(endpoint, place, wanted, is_local=scope == "local")
+    return Question(endpoint, place, wanted, is_local=is_local)
+
+
+def is_of_fleet(given: Iterable[tuple[str, str]]) -> bool:
+    """Return whether what has no parameter but `scope` is asked of the fleet. Raises RefusedQuery for other ones."""
+    return _is_of_fleet(parameters(given, ("scope",)).get("scope", "fleet"))
 
 
 def question_of(path: str) -> Question:
@@ -103,6 +106,12 @@ def question_of(path: str) -> Question:
             place = unquote(found.group(1)) if found.groups() else ""
             return question(endpoint, place, parse_qsl(parts.query, keep_blank_values=True))
     raise NothingThere(f"there is nothing at {parts.path!r}")
+
+
+def _is_of_fleet(scope: str) -> bool:
+    if scope not in _SCOPES:
+        raise RefusedQuery(f"scope={scope!r}: expected {' or '.join(_SCOPES)}")
+    return scope == "fleet"
 
 
 def _require_end(name: str, text: str) -> None:

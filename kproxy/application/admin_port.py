@@ -33,6 +33,8 @@ def admin_server(listener: HostPort, parts: AdminParts, views: ProcessViews) -> 
         inspection=Inspection(
             views.local,
             views.answers,
+            own_events=views.own_events,
+            peer_events=views.peer_events,
             actions=OperatorRoutes(
                 views.operators, is_guarded=listener.is_loopback or parts.token is not None
             ),

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from kproxy.admin.activity.own_events import OwnEvents
 from kproxy.admin.cluster.broker_views import KnownBrokerView
 from kproxy.admin.fleet.fleet_answers import FleetAnswers
 from kproxy.admin.fleet.own_part import OwnPart
+from kproxy.admin.fleet.peer_events import PeerEvents
 from kproxy.admin.local_answers import Inspected, LocalAnswers
 from kproxy.admin.operators.performance import Performance
 from kproxy.application.admin_parts import AdminParts
@@ -33,7 +35,13 @@ class ProcessViews:
             wall_clock=parts.wall_clock,
             metrics=parts.metrics,
         )
-        self.own_part = OwnPart(self.answers, operators=self.operators)
+        self.own_events = OwnEvents(
+            self.local.picture, background=parts.background, process=lambda: parts.fleet.own_name
+        )
+        self.peer_events = PeerEvents(
+            parts.fleet, parts.peer_views, background=parts.background, metrics=parts.metrics
+        )
+        self.own_part = OwnPart(self.answers, operators=self.operators, events=self.own_events)
 
 
 class ClusterBrokers:

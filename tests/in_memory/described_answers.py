@@ -24,6 +24,15 @@ def require_described(answer: Mapping[str, Any]) -> None:
     )
 
 
+def require_described_event(name: str, data: Mapping[str, Any]) -> None:
+    """Raise AssertionError unless each field of an event is described, and is what is said of it."""
+    described_as = {"oneOf": [{"$ref": f"#/$defs/{name.capitalize()}Event"}]}
+    problems = [
+        error.message for error in Draft202012Validator({**_closed(), **described_as}).iter_errors(data)
+    ]
+    assert not problems, f"kproxy/admin/api_v1.schema.json describes another {name}: {problems}"
+
+
 def _problems(answer: Mapping[str, Any]) -> Iterator[str]:
     name = f"{answer.get('kind')}Answer"
     if name not in _closed()["$defs"]:

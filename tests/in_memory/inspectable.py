@@ -10,8 +10,10 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+from kproxy.admin.activity.own_events import OwnEvents
 from kproxy.admin.cluster.broker_views import KnownBrokerView
 from kproxy.admin.fleet.fleet_answers import FleetAnswers
+from kproxy.admin.fleet.peer_events import PeerEvents
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import JsonStreams
 from kproxy.admin.local_answers import Inspected, LocalAnswers
@@ -56,6 +58,8 @@ ORDERS: Final = TopicId(b"topic-id-orders.")
 ORDERS_TEXT: Final = "dG9waWMtaWQtb3JkZXJzLg"
 PAYMENTS: Final = TopicId(b"topic-id-payment")
 STATE_TOPIC: Final = TopicDescription(TopicId(b"topic-id-states."), "__kproxy_share_state", 2)
+SOON_S: Final = 0.01
+"""Between two looks for events."""
 NOON_MS: Final = 1_795_262_400_000
 
 
@@ -127,6 +131,7 @@ class Inspectable:
         self.operators: Operators | None = None
         """Does what operators ask for, where they may ask."""
         self.is_guarded = True
+        self._own_events: OwnEvents | None = None
 
     def inspected(self) -> Inspected:
         return Inspected(
@@ -154,7 +159,33 @@ class Inspectable:
         local = LocalAnswers(self.inspected())
         performance = self.performance(local)
         actions = None if performance is None else OperatorRoutes(performance, is_guarded=self.is_guarded)
-        return Inspection(local, self.answers(local), self.streams, actions)
+        return Inspection(
+            local,
+            self.answers(local),
+            own_events=self.own_events(),
+            peer_events=PeerEvents(
+                self.owners,
+                self.peer_views,
+                background=local.background,
+                metrics=self.metrics,
+                interval_s=SOON_S,
+                again_s=SOON_S,
+            ),
+            streams=self.streams,
+            actions=actions,
+        )
+
+    def own_events(self) -> OwnEvents:
+        """Return what happens here, always the same: who listens and who asks share it."""
+        if self._own_events is None:
+            local = LocalAnswers(self.inspected())
+            self._own_events = OwnEvents(
+                local.picture,
+                background=local.background,
+                process=lambda: self.owners.own_name,
+                interval_s=SOON_S,
+            )
+        return self._own_events
 
     def performance(self, local: LocalAnswers | None = None) -> Performance | None:
         if self.operators is None:

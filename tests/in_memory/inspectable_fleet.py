@@ -81,7 +81,8 @@ class InspectableFleet:
         if peer.name in self.broken:
             return self.broken[peer.name]
         process = self.processes[peer.name]
-        return await OwnPart(process.answers(), operators=process.performance()).tell(path)
+        part = OwnPart(process.answers(), operators=process.performance(), events=process.own_events())
+        return await part.tell(path)
 
     def answer(self, asked: str, path: str) -> Answer:
         """Return what the process `asked` answers to a path."""

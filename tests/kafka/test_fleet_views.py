@@ -4,13 +4,17 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.client import HTTPResponse
 from typing import Any, Final
+from urllib.request import urlopen
 
 import pytest
 from click.testing import CliRunner
 
 from kproxy.cli.main import cli
 from kproxy.jobs.verify.live_state import live_slots
+from kproxy.share.identifiers import GroupId
+from kproxy.statelog.partitioning import group_partition
 from tests.real_kafka.administration import create_topic, produce, unique_name
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_process import STATE_TOPIC_PARTITIONS, KproxyProcess, state_topic_settings
@@ -125,6 +129,67 @@ def acquire(member: RawShareMember, produce_one: Callable[[], object]) -> None:
     while not any(each.acquired_records for each in member.fetch(max_wait_ms=100)):
         assert time.monotonic() < deadline, "nothing was acquired"
         produce_one()
+
+
+def test_who_listens_to_one_process_hears_of_a_group_that_another_one_serves(
+    reference_cluster: KafkaCluster, fleet: Fleet
+) -> None:
+    # Given
+    topic = unique_name("heard")
+    create_topic(reference_cluster.bootstrap_servers, topic)
+    names = {kproxy.status()["fleet"]["name"] for kproxy in fleet}
+    group_ids = {group_of_slot(slot) for slot in range(STATE_TOPIC_PARTITIONS)}
+    with ExitStack() as open_things:
+        readers = [open_things.enter_context(events_of(kproxy)) for kproxy in fleet]
+        for reader in readers:
+            told_until(reader, lambda name, data: name == "peer" and data["state"] == "heard")
+
+        # When
+        for group_id in group_ids:
+            member = RawShareMember(fleet[0].bootstrap_servers, group=group_id, topic=topic)
+            open_things.enter_context(member).join_until_assigned(partitions=1)
+        told_by_each = [groups_added(reader, group_ids) for reader in readers]
+
+    # Then
+    assert told_by_each[0] == told_by_each[1]
+    assert set(told_by_each[0].values()) == names
+
+
+def group_of_slot(slot: int) -> str:
+    """A new id of a group that lives in this slot."""
+    names = (unique_name("group") for _ in range(1_000))
+    return next(name for name in names if group_partition(GroupId(name), STATE_TOPIC_PARTITIONS) == slot)
+
+
+def events_of(kproxy: KproxyProcess) -> HTTPResponse:
+    """The open stream of a process's events; each event has to come within PATIENCE_SECONDS."""
+    response = urlopen(f"{kproxy.admin_url}/api/v1/events", timeout=PATIENCE_SECONDS)
+    assert isinstance(response, HTTPResponse)
+    return response
+
+
+def told_until(reader: HTTPResponse, is_last: Callable[[str, dict[str, Any]], bool]) -> None:
+    """Read events up to one of which `is_last` says so."""
+    name, deadline = "", time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        field, _, value = reader.readline().decode().rstrip("\n").partition(": ")
+        name = value if field == "event" else name
+        if field == "data" and is_last(name, json.loads(value)):
+            return
+    pytest.fail("what was waited for has not been told")
+
+
+def groups_added(reader: HTTPResponse, group_ids: set[str]) -> dict[str, str]:
+    """Which process told of each of these groups that it was added."""
+    told_of: dict[str, str] = {}
+
+    def note(name: str, data: dict[str, Any]) -> bool:
+        if name == "group" and data["change"] == "added" and data["groupId"] in group_ids:
+            told_of[data["groupId"]] = data["process"]
+        return len(told_of) == len(group_ids)
+
+    told_until(reader, note)
+    return told_of
 
 
 def test_a_process_that_hangs_is_told_of_until_it_is_replaced(fleet: Fleet) -> None:

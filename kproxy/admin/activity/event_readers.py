@@ -1,36 +1,35 @@
-"""`EventReaders`: `/api/v1/events`, what happens to share groups and slots of this process, as server-sent events.
+"""`EventReaders`: `/api/v1/events`, what happens to share groups and slots of the fleet, as server-sent events.
 
-Nothing is told while it happens: once a second one task looks at what counts anyway, finds what changed and hands the
-same bytes to every reader. So no acknowledgement waits for a reader, or does anything for one. A reader that does not
-keep up is cut off; it asks for the lists, and listens again.
+What this process sees of its own is found once a second for all readers together (`own_events.py`), what other
+processes tell of theirs is asked for once a second (`fleet/peer_events.py`); `scope=local` asks for the first alone.
+Each event names its process. Those of one process come in their order, between processes there is none. Every reader
+has a queue of its own: one that does not keep up is cut off; it asks for the lists, and listens again.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Final
 
 from aiohttp import web
 
-from kproxy.admin.activity.happenings import Picture, changes
+from kproxy.admin.activity.own_events import Audience, OwnEvents
+from kproxy.admin.fleet.peer_events import PeerEvents
 from kproxy.admin.json_stream import json_response
-from kproxy.admin.turns import in_turns
+from kproxy.admin.queries import RefusedQuery
+from kproxy.admin.questions import is_of_fleet
 from kproxy.admin.views import API_VERSION, envelope
-from kproxy.handlers.ports import Background, Clock
+from kproxy.handlers.ports import Clock
 from kproxy.notation import iso_time
 from kproxy.telemetry.metrics import Metrics
 
-INTERVAL_S: Final = 1.0
-"""Between two looks."""
 MOST_READERS: Final = 16
 MOST_QUEUED_BYTES: Final = 4 << 20
 """Of events that a reader has not taken yet. What is told of 10,000 busy groups at once is less than half of that."""
 QUIET_S: Final = 15.0
 """After so long without an event a reader is sent a line that says nothing, so that both notice who has gone."""
 WRITE_TIMEOUT_S: Final = 30.0
-EVENTS_AT_ONCE: Final = 200
-"""Events that are made in one turn of the loop."""
 RETRY_MS: Final = 2_000
 """After so long a browser that lost its connection listens again."""
 
@@ -45,10 +44,13 @@ _HEADERS: Final = {
 class _Reader:
     """One who listens: what is queued for them, and how to end it."""
 
-    __slots__ = ("_arrived", "_chunks", "_is_ended", "_request", "_size")
+    __slots__ = ("_arrived", "_chunks", "_is_ended", "_request", "_size", "is_greeted", "is_of_fleet")
 
-    def __init__(self, request: web.Request) -> None:
+    def __init__(self, request: web.Request, *, is_of_fleet: bool) -> None:
         self._request = request
+        self.is_of_fleet = is_of_fleet
+        self.is_greeted = False
+        """Whether events are told already: what was before the greeting is in the lists."""
         self._arrived = asyncio.Event()
         self._chunks: deque[bytes] = deque()
         self._size = 0
@@ -96,14 +98,13 @@ class _Reader:
 
 
 class EventReaders:
-    """All who listen, and the task that looks for them: there is none while nobody listens.
+    """All who listen. While there are none nobody looks, and no process is asked.
 
     Args:
-        look: takes a picture of this process; raises nothing.
-        background: where the looking goes on.
+        own: what happens in this process.
+        peers: what happens in others.
         wall_clock: for `asOf`.
         metrics: counts readers that were refused or cut off.
-        interval_s: between two looks.
         most_readers: so many may listen.
         most_queued_bytes: may wait for each of them.
         patience_s: how long they may take nothing of what is written.
@@ -111,43 +112,46 @@ class EventReaders:
 
     def __init__(  # noqa: PLR0913 - the last ones are for tests
         self,
-        look: Callable[[], Awaitable[Picture]],
+        own: OwnEvents,
+        peers: PeerEvents,
         *,
-        background: Background,
         wall_clock: Clock,
         metrics: Metrics,
-        interval_s: float = INTERVAL_S,
         most_readers: int = MOST_READERS,
         most_queued_bytes: int = MOST_QUEUED_BYTES,
         patience_s: float = WRITE_TIMEOUT_S,
     ) -> None:
-        self._look = look
-        self._background = background
+        self._own = own
+        self._peers = peers
         self._wall_clock = wall_clock
         self._metrics = metrics
-        self._interval_s = interval_s
         self._most_readers = most_readers
         self._most_queued_bytes = most_queued_bytes
         self._patience_s = patience_s
         self._readers: set[_Reader] = set()
-        self._begun = asyncio.Event()
-        self._over: asyncio.Event | None = None
+        self._of_own = Audience(lambda: bool(self._listening()), self._tell_own, self._dismiss)
+        self._of_peers = Audience(
+            lambda: any(each.is_of_fleet for each in self._listening()), self._tell_fleet
+        )
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Answer with events until the reader goes, does not keep up, or the process ends."""
-        for reader in [each for each in self._readers if each.is_gone]:
-            self._readers.discard(reader)
-            reader.end()
-        if len(self._readers) >= self._most_readers:
+        try:
+            reader = _Reader(request, is_of_fleet=is_of_fleet(request.query.items()))
+        except RefusedQuery as refusal:
+            return self._refusal(refusal.status, str(refusal))
+        if len(self._listening()) >= self._most_readers:
             self._metrics.count("admin_event_readers_refused")
-            return self._refusal()
-        reader = _Reader(request)
+            message = (
+                f"{self._most_readers} listen to events already, and no more may: "
+                "close one, or ask for the lists"
+            )
+            return self._refusal(503, message)
         self._readers.add(reader)
         try:
             response = web.StreamResponse(headers=_HEADERS)
             await response.prepare(request)
-            await self._listen().wait()
-            reader.offer(self._hello())
+            await self._greet(reader)
             await self._pass_on(reader, response)
         finally:
             self._readers.discard(reader)
@@ -155,10 +159,20 @@ class EventReaders:
 
     async def end(self, _application: object = None) -> None:
         """Let every reader go: the process ends."""
-        for reader in tuple(self._readers):
-            reader.end()
-        if self._over is not None:
-            self._over.set()
+        self._dismiss()
+        self._own.end()
+        self._peers.end()
+
+    async def _greet(self, reader: _Reader) -> None:
+        """Let the reader hear from now on: what it asks for when it was greeted is no older than the first look."""
+        if reader.is_of_fleet:
+            self._peers.begin(self._of_peers)
+        await self._own.begin(self._of_own).wait()
+        reader.offer(self._hello())
+        standings = self._peers.standings() if reader.is_of_fleet else b""
+        if standings:
+            reader.offer(standings)
+        reader.is_greeted = True
 
     async def _pass_on(self, reader: _Reader, response: web.StreamResponse) -> None:
         with suppress(ConnectionError):  # the reader has gone
@@ -175,52 +189,35 @@ class EventReaders:
         facts = f'{{"apiVersion": "{API_VERSION}", "asOf": "{iso_time(self._wall_clock.now_ms())}"}}'
         return f"retry: {RETRY_MS}\nevent: hello\ndata: {facts}\n\n".encode()
 
-    def _refusal(self) -> web.Response:
-        message = (
-            f"{self._most_readers} listen to events already, and no more may: close one, or ask for the lists"
-        )
-        item = {"status": 503, "message": message}
-        return json_response(envelope("Error", [item], as_of_ms=self._wall_clock.now_ms()), status=503)
+    def _refusal(self, status: int, message: str) -> web.Response:
+        item = {"status": status, "message": message}
+        return json_response(envelope("Error", [item], as_of_ms=self._wall_clock.now_ms()), status=status)
 
-    # ------------------------------------------------ looking
+    # ------------------------------------------------ telling
 
-    def _listen(self) -> asyncio.Event:
-        """Return what is set after the first look: what a reader asks for when it was greeted is no older than that."""
-        if self._over is None:
-            self._over, self._begun = asyncio.Event(), asyncio.Event()
-            self._background.begin_now(self._look_on, name="events of the admin port")
-        return self._begun
+    def _tell_own(self, chunk: bytes) -> None:
+        self._tell(chunk, [each for each in self._readers if each.is_greeted])
 
-    async def _look_on(self) -> None:
-        over = self._over
-        assert over is not None
-        try:
-            before = await self._look()
-            self._begun.set()
-            while self._readers and not over.is_set():
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._interval_s):
-                        await over.wait()
-                now = await self._look()
-                texts = [
-                    event.text() async for event in in_turns(changes(before, now), at_once=EVENTS_AT_ONCE)
-                ]
-                self._tell("".join(texts).encode())
-                before = now
-        finally:
-            self._over = None
-            self._begun.set()
-            for reader in tuple(self._readers):
-                reader.end()
+    def _tell_fleet(self, chunk: bytes) -> None:
+        self._tell(chunk, [each for each in self._readers if each.is_greeted and each.is_of_fleet])
 
-    def _tell(self, chunk: bytes) -> None:
-        if not chunk:
-            return
-        for reader in tuple(self._readers):
+    def _tell(self, chunk: bytes, readers: Iterable[_Reader]) -> None:
+        for reader in readers:
             if reader.has_room(chunk, self._most_queued_bytes):
                 reader.offer(chunk)
             else:
                 self._cut_off(reader)
+
+    def _listening(self) -> Collection[_Reader]:
+        """Return those who listen, and forget who has gone."""
+        for reader in [each for each in self._readers if each.is_gone]:
+            self._readers.discard(reader)
+            reader.end()
+        return self._readers
+
+    def _dismiss(self) -> None:
+        for reader in self._readers:
+            reader.end()
 
     def _cut_off(self, reader: _Reader) -> None:
         self._metrics.count("admin_event_readers_cut_off")

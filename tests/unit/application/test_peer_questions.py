@@ -2,16 +2,25 @@
 
 import asyncio
 import json
+from pathlib import Path
+from stat import S_ISSOCK
 
 import pytest
 
+from kproxy.admin.activity.own_events import Audience
 from kproxy.admin.fleet.own_part import OwnPart
+from kproxy.admin.fleet.peer_events import PeerEvents
 from kproxy.admin.peer_views import MOST_ANSWER_BYTES, PeerAnswer, PeerSilent
 from kproxy.admin.questions import question_of
 from kproxy.application.peer_questions import PeerQuestions
 from kproxy.fleet.owners import Peer
-from tests.in_memory.inspectable_fleet import InspectableFleet, two_processes
+from kproxy.net.background import BackgroundTasks
+from kproxy.net.tasks import TaskKeeper
+from kproxy.telemetry.metrics import Metrics
+from tests.in_memory.inspectable import Inspectable
+from tests.in_memory.inspectable_fleet import InspectableFleet, OwnersSeenBy, two_processes
 from tests.unit.net.peering import OwnerUnderTest, dialler
+from tests.worlds.waiting import until
 
 GROUPS = "/api/v1/groups?lag=false&scope=local"
 
@@ -107,3 +116,47 @@ async def test_nobody_at_the_address_is_silent() -> None:
 
     # Then
     assert str(silent.value).startswith("kproxy-b shows nothing: ")
+
+
+async def test_events_are_asked_for_over_sockets_of_which_none_is_left_when_nobody_listens_any_more() -> None:
+    # Given
+    told, listens, tasks, inspectable = list[bytes](), [True], TaskKeeper(), Inspectable()
+    part = OwnPart(inspectable.answers(), events=inspectable.own_events())
+    hangs = asyncio.Event()
+
+    async def tell_or_hang(path: str) -> tuple[int, bytes]:
+        if told[1:]:
+            hangs.set()
+            await asyncio.Event().wait()
+        answer = await part.tell(path)
+        return answer.status, answer.body
+
+    async with OwnerUnderTest("kproxy-b") as owner:
+        owner.listener.views = tell_or_hang
+        fleet = InspectableFleet("kproxy-a", "kproxy-b")
+        asked = PeerEvents(
+            OwnersSeenBy(fleet, "kproxy-a"),
+            OverASocket(owner.peer),
+            background=BackgroundTasks(tasks),
+            metrics=Metrics(),
+            interval_s=0.01,
+        )
+        sockets_before = open_sockets()
+        asked.begin(Audience(lambda: listens[0], told.append))
+        await until(lambda: bool(told))
+        inspectable.join("alice")
+        await hangs.wait()
+
+        # When
+        sockets_while, listens[0] = open_sockets(), False
+        await until(lambda: len(tasks) == 0)
+        await until(lambda: open_sockets() <= sockets_before)
+
+    # Then
+    assert sockets_while > sockets_before
+    assert b'"groupId": "workers", "change": "added"' in told[1]
+
+
+def open_sockets() -> int:
+    """How many sockets this process holds."""
+    return sum(S_ISSOCK(each.stat().st_mode) for each in Path("/proc/self/fd").iterdir() if each.exists())

@@ -5,24 +5,27 @@ import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 import aiohttp
 from aiohttp import web
 
 from kproxy.admin.activity.event_readers import EventReaders
 from kproxy.admin.activity.happenings import CountsPicture, GroupPicture, Picture
+from kproxy.admin.activity.own_events import OwnEvents
+from kproxy.admin.fleet.peer_events import PeerEvents
+from kproxy.admin.peer_views import Alone
 from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import GroupId
 from kproxy.statelog.slot_status import SlotState
 from kproxy.telemetry.metrics import Metrics
-from tests.in_memory.inspectable import NOON_MS, Inspectable
+from tests.in_memory.described_answers import require_described_event
+from tests.in_memory.inspectable import NOON_MS, SOON_S, Inspectable
+from tests.in_memory.inspectable_fleet import InspectableFleet
 from tests.in_memory.manual_clock import ManualClock
 from tests.worlds.waiting import until
-
-SOON_S: Final = 0.01
 
 
 class Busy:
@@ -46,13 +49,12 @@ async def listened(
     look: Callable[[], Awaitable[Picture]], **limits: Any
 ) -> AsyncIterator[tuple[int, Metrics]]:
     """Serve the events of what `look` sees; yield the port, and the metrics."""
-    metrics, tasks = Metrics(), TaskKeeper()
+    metrics, background = Metrics(), BackgroundTasks(TaskKeeper())
     readers = EventReaders(
-        look,
-        background=BackgroundTasks(tasks),
+        OwnEvents(look, background=background, interval_s=SOON_S),
+        PeerEvents(Alone(), Alone(), background=background, metrics=metrics, interval_s=SOON_S),
         wall_clock=ManualClock(NOON_MS),
         metrics=metrics,
-        interval_s=SOON_S,
         **limits,
     )
     application = web.Application()
@@ -112,15 +114,87 @@ def test_a_reader_of_the_admin_port_hears_of_groups_records_and_slots() -> None:
     told = asyncio.run(listen())
 
     # Then
+    for name, data in told:
+        require_described_event(name, data)
     assert told == [
         ("hello", {"apiVersion": "kproxy/v1", "asOf": "2026-11-21T12:00:00.000Z"}),
         (
             "group",
-            {"groupId": "workers", "change": "changed", "state": "Stable", "groupEpoch": 2, "memberCount": 2},
+            {
+                "process": "",
+                "groupId": "workers",
+                "change": "changed",
+                "state": "Stable",
+                "groupEpoch": 2,
+                "memberCount": 2,
+            },
         ),
-        ("records", {"groupId": "workers", "delivered": 7, "redelivered": 2, "acknowledged": 3}),
-        ("slot", {"partition": 0, "state": "loading", "owner": "", "reason": "being loaded"}),
+        (
+            "records",
+            {"process": "", "groupId": "workers", "delivered": 7, "redelivered": 2, "acknowledged": 3},
+        ),
+        ("slot", {"process": "", "partition": 0, "state": "loading", "owner": "", "reason": "being loaded"}),
     ]
+
+
+def test_a_reader_hears_of_the_whole_fleet_and_who_asks_for_this_process_of_that_alone() -> None:
+    # Given
+    fleet = InspectableFleet("kproxy-a", "kproxy-b")
+    own_group, other_group = fleet.group_of("kproxy-a"), fleet.group_of("kproxy-b")
+    server = fleet.processes["kproxy-a"].server()
+
+    async def listen() -> list[list[tuple[str, dict[str, Any]]]]:
+        await server.start()
+        url = f"http://{server.address}/api/v1/events"
+        try:
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(url) as of_fleet,
+                session.get(f"{url}?scope=local") as of_process,
+            ):
+                await events(of_process, 1)
+                greeting = await events(of_fleet, 2)
+
+                # When
+                fleet.processes["kproxy-b"].join("bob", group_id=other_group)
+                from_other = await events(of_fleet, 1)
+                fleet.processes["kproxy-a"].join("alice", group_id=own_group)
+                return [greeting, from_other, await events(of_fleet, 1), await events(of_process, 1)]
+        finally:
+            await server.stop()
+
+    # Then
+    greeting, from_other, from_own, of_process = asyncio.run(listen())
+    assert greeting[1] == (
+        "peer",
+        {"process": "kproxy-b", "state": "heard", "missed": False, "reason": ""},
+    )
+    assert [(name, data["process"], data["groupId"]) for name, data in from_other] == [
+        ("group", "kproxy-b", other_group)
+    ]
+    assert [(name, data["process"], data["groupId"]) for name, data in from_own] == [
+        ("group", "kproxy-a", own_group)
+    ]
+    assert of_process == from_own
+    for name, data in [*greeting, *from_other, *from_own]:
+        require_described_event(name, data)
+
+
+def test_a_scope_that_there_is_not_is_refused() -> None:
+    # When
+    async def listen() -> tuple[int, str]:
+        async with (
+            listened(Busy(1).picture) as (port, _),
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{port}/events?scope=globe") as response,
+        ):
+            return response.status, await response.text()
+
+    status, text = asyncio.run(listen())
+
+    # Then
+    assert status == 400
+    assert "scope='globe': expected fleet or local" in text
 
 
 def test_a_reader_that_takes_nothing_is_cut_off_while_others_go_on() -> None:
