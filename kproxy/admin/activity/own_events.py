@@ -25,8 +25,11 @@ from kproxy.handlers.ports import Background
 EVENTS_PATH: Final = "/api/v1/events"
 INTERVAL_S: Final = 1.0
 """Between two looks."""
-MOST_KEPT_BYTES: Final = 4 << 20
-"""Of events that other processes may still ask for. What is told of 10,000 busy groups at once is less than half."""
+MOST_KEPT_BYTES: Final = 3 << 20
+"""Of events that other processes may still ask for: twice what is told of 10,000 busy groups at once.
+
+It is less than a reader may have waiting (`event_readers.py`): who keeps up is not cut off by all of it at once.
+"""
 LOOKS_WITHOUT_QUESTIONS: Final = 10
 """After so many looks without a question of another process nothing is kept for others any more."""
 EVENTS_AT_ONCE: Final = 200

@@ -31,6 +31,9 @@ class World:
         self.asked: list[str] = []
         self.patience: set[int] = set()
         self.hanging = 0
+        self.may_leave = asyncio.Event()
+        """Until it is set, a question that hangs does not end when it is given up."""
+        self.may_leave.set()
         self.told: list[bytes] = []
         self.is_listened_to = True
         self.tasks = TaskKeeper()
@@ -61,6 +64,7 @@ class World:
                 await asyncio.Event().wait()
             finally:
                 self.hanging -= 1
+                await self.may_leave.wait()
         if isinstance(answer, str):
             raise PeerSilent(answer)
         assert isinstance(answer, PeerAnswer)
@@ -211,6 +215,29 @@ async def test_nothing_is_left_when_nobody_listens_any_more_and_who_comes_then_i
     world.listen()
     await until(lambda: len(world.standings()) > 1)
     assert world.standings()[-1] == ("kproxy-b", "heard", False, "")
+    await world.tasks.close()
+
+
+async def test_who_comes_while_questions_are_given_up_is_told_all_the_same() -> None:
+    # Given
+    world = World(b=[NOTHING_NEW], c=[None])
+    world.listen()
+    await until(lambda: world.hanging == 1)
+    world.may_leave.clear()
+    world.is_listened_to = False
+    await until(lambda: world.hanging == 0)
+    world.told.clear()
+
+    # When
+    world.is_listened_to = True
+    world.listen()
+    await until(lambda: bool(world.standings()))
+    world.may_leave.set()
+    await world.asked_often("kproxy-b")
+
+    # Then
+    assert world.standings() == [("kproxy-b", "heard", False, "")]
+    assert world.events.standings().count(b"event: peer") == 1
     await world.tasks.close()
 
 
