@@ -1,4 +1,4 @@
-"""What the script grants is what kproxy has on the secured clusters of the tests, where nothing else is granted to it.
+"""What the script grants and deploy/README.md lists is what kproxy asks for, and has on the tests' secured clusters.
 
 Those tests are tests/kafka/test_secured_clusters.py and its neighbours.
 """
@@ -7,20 +7,31 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from kproxy.security.own_rights import OWN_RIGHTS, OwnResource, operation_name
 from kproxy.settings import Settings
 from tests.real_kafka.secured_cluster import DESCRIBE_CLUSTER, LITERAL, PREFIXED, Rights, own_rights
 
-SCRIPT: Final = Path(__file__).resolve().parents[2] / "deploy" / "acls" / "kproxy-acls.sh"
+DEPLOY: Final = Path(__file__).resolve().parents[2] / "deploy"
+SCRIPT: Final = DEPLOY / "acls" / "kproxy-acls.sh"
 SHOW: Final = "import sys; print(*sys.argv[1:], sep='\\t')"
 """Stands for kafka-acls.sh: a line for each time it is run, with its arguments."""
 CONNECTION: Final = ("--bootstrap-server", "broker1:9092", "--command-config", "admin.properties")
 RESOURCES: Final = ("--topic", "--group", "--transactional-id")
+
+NAMES_IN_README: Final = {
+    OwnResource.STATE_TOPICS: ("topics", "prefix `__kproxy_share`: the two of the state log"),
+    OwnResource.FLEET_GROUP: ("groups", "prefix `__kproxy_share`: the fleet's"),
+    OwnResource.TRANSACTIONAL_IDS: ("transactional ids", "prefix `__kproxy_share`"),
+    OwnResource.GROUPS: ("groups", "all"),
+    OwnResource.CLUSTER: ("cluster", ""),
+    OwnResource.CONSUMED_TOPICS: ("topics", "those that share groups consume"),
+}
 
 Right = tuple[str, str, str, str]
 """Kind of resource, name, pattern, operation."""
@@ -90,6 +101,22 @@ def test_kproxy_is_granted_what_it_has_on_secured_clusters(
     # Then
     assert done.returncode == 0, done.stderr
     assert set(granted(done.stdout)) == rights_in_words([*expected, DESCRIBE_CLUSTER])
+
+
+def test_the_readme_lists_what_kproxy_asks_for() -> None:
+    # Given
+    lines = (DEPLOY / "README.md").read_text(encoding="utf-8").splitlines()
+    header = lines.index("  | resource | name | operations |")
+
+    # When
+    rows = [line.split("|")[1:4] for line in takewhile(str.strip, lines[header + 2 :])]
+
+    # Then
+    named = {(kind.strip(), name.strip()): set(rights.strip().split(", ")) for kind, name, rights in rows}
+    assert named == {
+        NAMES_IN_README[resource]: {operation_name(each) for each in operations}
+        for resource, operations in OWN_RIGHTS.items()
+    }
 
 
 def test_everything_is_granted_to_the_principal_that_is_named(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """A cluster that asks for everything: TLS with certificates of both sides, SASL, and an authorizer with lists.
 
-What kproxy may is what the README says it needs; alice may everything with what begins with `alice-`.
+What kproxy may is what it says that it needs; alice may everything with what begins with `alice-`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from kproxy.security.own_rights import OWN_RIGHTS, OwnResource
 from tests.real_kafka.administration import ANSWER_TIMEOUT_SECONDS
 from tests.real_kafka.certificates import Certificates, java_stores, librdkafka_files
 from tests.real_kafka.cluster import KafkaCluster
@@ -40,25 +41,24 @@ BROKERS_USER: Final = {"sasl.username": "broker", "sasl.password": "secret"}
 LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
 Rights = tuple[ResourceType, str, ResourcePatternType, tuple[AclOperation, ...]]
 
-_STATE_TOPICS: Final = (
-    AclOperation.READ,
-    AclOperation.WRITE,
-    AclOperation.CREATE,
-    AclOperation.ALTER,
-    AclOperation.DELETE,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-)
+
+def _granted(resource: OwnResource) -> tuple[AclOperation, ...]:
+    return tuple(AclOperation[each.name] for each in OWN_RIGHTS[resource])
 
 
 def own_rights(consumed: str, pattern: ResourcePatternType) -> tuple[Rights, ...]:
-    """What the README says kproxy's principal needs, but for Describe on the cluster."""
+    """What kproxy's principal needs, but for Describe on the cluster."""
     return (
-        (ResourceType.TOPIC, "__kproxy_share", PREFIXED, _STATE_TOPICS),
-        (ResourceType.TOPIC, consumed, pattern, (AclOperation.READ,)),
-        (ResourceType.GROUP, "__kproxy_share", PREFIXED, (AclOperation.READ,)),
-        (ResourceType.GROUP, "*", LITERAL, (AclOperation.DESCRIBE,)),
-        (ResourceType.TRANSACTIONAL_ID, "__kproxy_share", PREFIXED, (AclOperation.WRITE,)),
+        (ResourceType.TOPIC, "__kproxy_share", PREFIXED, _granted(OwnResource.STATE_TOPICS)),
+        (ResourceType.TOPIC, consumed, pattern, _granted(OwnResource.CONSUMED_TOPICS)),
+        (ResourceType.GROUP, "__kproxy_share", PREFIXED, _granted(OwnResource.FLEET_GROUP)),
+        (ResourceType.GROUP, "*", LITERAL, _granted(OwnResource.GROUPS)),
+        (
+            ResourceType.TRANSACTIONAL_ID,
+            "__kproxy_share",
+            PREFIXED,
+            _granted(OwnResource.TRANSACTIONAL_IDS),
+        ),
     )
 
 
@@ -66,7 +66,7 @@ DESCRIBE_CLUSTER: Final[Rights] = (
     ResourceType.BROKER,
     "kafka-cluster",
     LITERAL,
-    (AclOperation.DESCRIBE,),
+    _granted(OwnResource.CLUSTER),
 )
 """What kproxy needs to know who may what."""
 

@@ -14,6 +14,7 @@ from kproxy.errors import BrokerUnavailable, KproxyError
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.security.own_rights import OwnResource, own_rights_in_words
 from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.message_schema import Message
@@ -85,13 +86,12 @@ class StateTopicPlan:
         return {self.state_name: _DEMANDS_OF_STATE, self.groups_name: _DEMANDS_OF_GROUPS}
 
     def required_acls(self) -> str:
-        """Return what kproxy's principal must be allowed to do, in the words of kafka-acls."""
-        return (
-            "Create, Describe, DescribeConfigs, Read, Write and Delete on the topics "
-            f"{self.state_name} and {self.groups_name}, "
-            f"Describe and Write on the transactional ids with prefix {self.state_name}-, "
-            "and IdempotentWrite on the cluster"
-        )
+        """Return all that kproxy's principal must be allowed to do, in the words of kafka-acls."""
+        names = {
+            OwnResource.STATE_TOPICS: f"the topics {self.state_name} and {self.groups_name}",
+            OwnResource.TRANSACTIONAL_IDS: f"the transactional ids with prefix {self.state_name}-",
+        }
+        return own_rights_in_words(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ class StateTopics:
             raise StateTopicUnusable(self._too_few_brokers(result.name))
         if code in _DENIED:
             raise StateTopicUnusable(
-                f"kproxy may not create topic {result.name}: allow its principal {self._plan.required_acls()}, "
-                "or create the topic yourself"
+                f"kproxy may not create topic {result.name}: allow its principal {self._plan.required_acls()} "
+                "(deploy/acls/kproxy-acls.sh grants it all), or create the topic yourself"
             )
         if code in {ErrorCode.POLICY_VIOLATION, ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_TOPIC_EXCEPTION}:
             raise StateTopicUnusable(
