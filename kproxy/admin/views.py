@@ -100,11 +100,15 @@ class MemoryView:
 
 @dataclass(frozen=True, slots=True)
 class BackingClusterView:
-    """Where the backing cluster is, as `-b` takes it, and what the two topics of the state log are called there."""
+    """Where the backing cluster is, as `-b` takes it, and what the two topics of the state log are called there.
+
+    `security_protocol` is how kproxy itself reaches it, by its Kafka name; nothing tells with what.
+    """
 
     bootstrap_servers: str
     state_topic: str
     groups_topic: str
+    security_protocol: str
 
 
 @dataclass(frozen=True, slots=True)

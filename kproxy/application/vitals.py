@@ -106,6 +106,7 @@ class Vitals:
             bootstrap_servers=",".join(map(str, settings.bootstrap_servers)),
             state_topic=settings.state_topic_name,
             groups_topic=settings.groups_topic_name,
+            security_protocol=settings.upstream_security_protocol.value,
         )
 
     def _memory_view(self) -> MemoryView:

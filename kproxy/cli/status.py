@@ -32,7 +32,8 @@ def status(admin_url: str, output: str) -> None:
     """Show what a running kproxy is and does.
 
     Answers "is it ready, which ports has it opened, are share groups on, which processes serve them together?"
-    backingCluster is where the state log is, and what its two topics are called there: what kproxy log is given.
+    backingCluster is where the state log is, what its two topics are called there, and how kproxy reaches it: what
+    kproxy log is given, with --command-config unless securityProtocol is PLAINTEXT.
     """
     answer = answer_of(admin_url, "status")
     items = items_of(answer)

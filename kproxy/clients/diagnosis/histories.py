@@ -6,6 +6,9 @@ from typing import Final
 from kproxy.clients.admin_port import Item
 
 UNKNOWN_SERVERS: Final = "BACKING-BROKER:9092"
+UNKNOWN_FILE: Final = "FILE"
+"""Stands for a file of client properties, which only who types the command has."""
+_PLAINTEXT: Final = "PLAINTEXT"
 USUAL_NAMES: Final = (
     ("stateTopic", "kproxy.state.topic.name", "__kproxy_share_state"),
     ("groupsTopic", "kproxy.groups.topic.name", "__kproxy_share_groups"),
@@ -16,11 +19,14 @@ USUAL_NAMES: Final = (
 def audit_command(group_id: str, share_partition: Item, offset: int, backing: Item | None) -> str:
     """Return the command that tells all that the state log knows of a record, for a shell.
 
-    `backing` says where the backing cluster is and what the topics of the state log are called there; None is not
-    known, and has names to put in place.
+    `backing` says where the backing cluster is, how it is reached, and what the topics of the state log are called
+    there; None is not known, and has names to put in place. Where TLS or a login is needed a file is named, to put in
+    place likewise.
     """
     known = backing or {}
     options = ["-b", str(known.get("bootstrapServers") or UNKNOWN_SERVERS)]
+    if (known.get("securityProtocol") or _PLAINTEXT) != _PLAINTEXT:
+        options += ["--command-config", UNKNOWN_FILE]
     for field, key, usual_name in USUAL_NAMES:
         name = known.get(field)
         if name and name != usual_name:

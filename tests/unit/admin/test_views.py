@@ -61,7 +61,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
         uptime_seconds=12.5,
         problems=[ProblemView("state_log", "another kproxy took the state log over")],
         certificates=[CertificateView("listener", "tls.pem", "CN=kproxy", "2027-01-01T00:00:00.000Z", 39)],
-        backing_cluster=BackingClusterView("kafka:9092", "states", "groups"),
+        backing_cluster=BackingClusterView("kafka:9092", "states", "groups", "SASL_SSL"),
     )
 
     # When
@@ -100,6 +100,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
             "bootstrapServers": "kafka:9092",
             "stateTopic": "states",
             "groupsTopic": "groups",
+            "securityProtocol": "SASL_SSL",
         },
     }
 

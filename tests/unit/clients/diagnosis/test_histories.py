@@ -26,9 +26,17 @@ PLACE = {"topicName": "orders", "topicId": "T", "partition": 0}
             {"bootstrapServers": "k:9092", "stateTopic": "s", "groupsTopic": "g"},
             "-b k:9092 -X kproxy.state.topic.name=s -X kproxy.groups.topic.name=g",
         ),
+        ({"bootstrapServers": "k:9092", "securityProtocol": "PLAINTEXT"}, "-b k:9092"),
+        ({"bootstrapServers": "k:9092", "securityProtocol": "SSL"}, "-b k:9092 --command-config FILE"),
+        (
+            {"bootstrapServers": "k:9092", "securityProtocol": "SASL_PLAINTEXT", "stateTopic": "s"},
+            "-b k:9092 --command-config FILE -X kproxy.state.topic.name=s",
+        ),
     ],
 )
-def test_the_command_has_the_names_that_are_not_the_usual_ones(backing: Item | None, options: str) -> None:
+def test_the_command_has_names_that_are_not_usual_and_a_file_where_brokers_want_tls_or_a_login(
+    backing: Item | None, options: str
+) -> None:
     # When
     command = audit_command("my workers", PLACE, 4711, backing)
 
