@@ -115,11 +115,14 @@ class BackingClusterView:
 class ProxyStatus:
     """The one item of `/api/v1/status`. `bootstrap` is HOST:PORT; `connections_open` counts clients only.
 
+    `commit` is what this kproxy was made of, ending in `-dirty` with changes to it; empty where nobody knows.
+
     `problems` are those of the whole process; what is wrong with single slots stands in `/readyz`. `fleet` is None
     where share groups are off.
     """
 
     version: str
+    commit: str
     state: ProxyState
     cluster_id: str
     bootstrap: str

@@ -79,22 +79,22 @@ CODEC_SWITCH: Final = "KPROXY_CODEC"
 """`construct` runs every message through the construct trees: a switch for tests, not a key."""
 
 
-def run_proxy(loaded: LoadedSettings, early_ports: EarlyPorts | None = None) -> int:
+def run_proxy(loaded: LoadedSettings, early_ports: EarlyPorts | None = None, *, commit: str = "") -> int:
     """Run a proxy until SIGTERM or SIGINT; return the exit code: 0 after a drain, 1 when it could not start.
 
-    It accepts clients on `early_ports` where these listen already.
+    It accepts clients on `early_ports` where these listen already, and tells of `commit` that it is of it.
     """
     settings = loaded.settings
     logs.configure(settings.log_format.value, settings.log_level.value)
     if os.environ.get(CODEC_SWITCH) == "construct":
         codecs.select_codec("construct")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(loaded, early_ports or EarlyPorts()))
+        return runner.run(_run(loaded, early_ports or EarlyPorts(), commit))
 
 
-async def _run(loaded: LoadedSettings, early_ports: EarlyPorts) -> int:
+async def _run(loaded: LoadedSettings, early_ports: EarlyPorts, commit: str) -> int:
     try:
-        proxy = Proxy(loaded.settings, early_ports)
+        proxy = Proxy(loaded.settings, early_ports, commit=commit)
     except KproxyError as unusable:
         print(f"kproxy: {unusable}", file=sys.stderr)  # noqa: T201 - why the command ends, for the person who typed it
         return 1
@@ -112,7 +112,8 @@ async def _run(loaded: LoadedSettings, early_ports: EarlyPorts) -> int:
 class Proxy:
     """One kproxy process."""
 
-    def __init__(self, settings: Settings, early_ports: EarlyPorts) -> None:
+    def __init__(self, settings: Settings, early_ports: EarlyPorts, *, commit: str = "") -> None:
+        self._commit = commit
         self._early_ports = early_ports
         self.shutdown = Shutdown(settings.shutdown_grace_ms)
         self._settings = settings
@@ -180,10 +181,8 @@ class Proxy:
 
     def _build_relay(self) -> None:
         settings, clock, groups = self._settings, self._clock, self._share.groups
-        timed, waits = (
-            TimedApis(self._share.peers.apis, self._metrics),
-            HeldRequests(clock, self._share.turns),
-        )
+        timed = TimedApis(self._share.peers.apis, self._metrics)
+        waits = HeldRequests(clock, self._share.turns)
         self._held_refusals = HeldRefusals(timed, waits, sessions=groups.sessions, clock=clock)
         closed = self._share.closed_topics
         self._metadata.on_topics.append(lambda _: closed.know(self._state_topic_ids()))
@@ -254,6 +253,7 @@ class Proxy:
                 tls=TlsVitals(self._tls, self._listeners, self._wall_clock),
                 is_met=self._is_met,
                 memory=self._memory,
+                commit=self._commit,
             )
         )
         self._vitals.register_gauges(self._metrics)

@@ -58,6 +58,8 @@ class VitalParts:
     is_met: Callable[[], bool]
     """Whether the backing cluster answered, or turned kproxy away for good."""
     memory: MemoryShare
+    commit: str
+    """Of which commit this kproxy is; empty where nobody knows."""
 
 
 class Vitals:
@@ -83,6 +85,7 @@ class Vitals:
         is_troubled = self.state is ProxyState.READY and bool(problems)
         return ProxyStatus(
             version=__version__,
+            commit=self._parts.commit,
             state=ProxyState.NOT_READY if is_troubled else self.state,
             cluster_id=self._parts.metadata.cluster_id or "",
             bootstrap=self._at_own_host(self._parts.listeners.bound_ports.get(BOOTSTRAP_NODE_ID)),
@@ -210,7 +213,7 @@ class Vitals:
     def register_gauges(self, metrics: Metrics) -> None:
         """Let every scrape read from the parts themselves."""
         parts, share_groups = self._parts, self._parts.share_groups
-        build: dict[tuple[str, ...], float] = {(__version__, platform.python_version()): 1.0}
+        build: dict[tuple[str, ...], float] = {(__version__, platform.python_version(), parts.commit): 1.0}
         metrics.register_gauge("build_info", lambda: build)
         metrics.register_gauge("connections_open", parts.relay.open_connections)
         metrics.register_gauge("buffered_bytes", parts.relay.buffered_bytes)

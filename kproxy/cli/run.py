@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from kproxy.cli.commit import own_commit
 from kproxy.cli.setting_options import with_settings
 from kproxy.net.relay.early_ports import EarlyPorts, client_addresses
 from kproxy.settings import LoadedSettings
@@ -39,4 +40,4 @@ def run(loaded: LoadedSettings) -> None:
 
     gc.freeze()
     gc.enable()
-    sys.exit(run_proxy(loaded, early_ports))
+    sys.exit(run_proxy(loaded, early_ports, commit=own_commit()))

@@ -321,7 +321,9 @@ DECLARATIONS: Final = (
         "Faults of kproxy's own in what it does beside requests, which it went on with; the log has a trace of each.",
         ("task",),
     ),
-    MetricDeclaration("build_info", _GAUGE, "Always 1; the labels say what runs.", ("version", "python")),
+    MetricDeclaration(
+        "build_info", _GAUGE, "Always 1; the labels say what runs.", ("version", "python", "commit")
+    ),
     MetricDeclaration(
         "metrics_dropped_series",
         _COUNTER,

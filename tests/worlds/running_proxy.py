@@ -17,6 +17,7 @@ from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.state_logs import STATE, create_state_topics
 
 HERE: Final = "127.0.0.1"
+COMMIT: Final = "0123456789ab"
 PROBE: Final = ApiKey.SHARE_GROUP_DESCRIBE
 
 
@@ -55,7 +56,7 @@ class RunningProxy:
             share_enable=is_enabled,
             shutdown_grace_ms=grace_ms,
         )
-        self.proxy = Proxy(settings, EarlyPorts())
+        self.proxy = Proxy(settings, EarlyPorts(), commit=COMMIT)
         self._life: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:

@@ -45,6 +45,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
     # Given
     status = ProxyStatus(
         version="0.1.0",
+        commit="0123456789ab-dirty",
         state=ProxyState.NOT_READY,
         cluster_id="mKq1",
         bootstrap="127.0.0.1:19092",
@@ -70,6 +71,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
     # Then
     assert shown == {
         "version": "0.1.0",
+        "commit": "0123456789ab-dirty",
         "state": "not-ready",
         "clusterId": "mKq1",
         "bootstrap": "127.0.0.1:19092",

@@ -4,11 +4,12 @@ import asyncio
 import json
 from typing import Any
 
+from kproxy import __version__
 from kproxy.admin.views import envelope, item
 from kproxy.error_codes import ErrorCode
 from tests.in_memory.described_answers import require_described
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.running_proxy import HERE, RunningProxy
+from tests.worlds.running_proxy import COMMIT, HERE, RunningProxy
 from tests.worlds.waiting import until
 
 
@@ -54,6 +55,14 @@ async def test_the_status_of_a_whole_kproxy_is_what_is_described() -> None:
 
         # When
         status = item(running.proxy._vitals.status())
+        scraped = b"".join(running.proxy._metrics.portions()[1]).decode()
 
         # Then
         require_described(json.loads(json.dumps(envelope("ProxyStatus", [status], as_of_ms=0))))
+        assert (status["version"], status["commit"]) == (__version__, COMMIT)
+        backing = status["backingCluster"]
+        assert isinstance(backing, dict)
+        assert backing["securityProtocol"] == "PLAINTEXT"
+        (build,) = [line for line in scraped.splitlines() if line.startswith("kproxy_build_info{")]
+        assert f'version="{__version__}"' in build
+        assert f'commit="{COMMIT}"' in build

@@ -11,6 +11,8 @@ from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.settings import HostPort, LoadedSettings, Settings
 from tests.real_kafka.ports import ReservedPort
 
+COMMIT = "0123456789ab"
+
 
 @pytest.fixture
 def started_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Settings]]:
@@ -18,20 +20,22 @@ def started_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Settings]]:
     started: list[Settings] = []
     application = ModuleType("kproxy.application")
 
-    def run_proxy(loaded: LoadedSettings, early_ports: EarlyPorts) -> int:
+    def run_proxy(loaded: LoadedSettings, early_ports: EarlyPorts, *, commit: str) -> int:
         settings = loaded.settings
+        assert commit == COMMIT
         assert settings.listen in early_ports
         early_ports.close()
         started.append(settings)
         return 1
 
+    monkeypatch.setattr("kproxy.cli.run.own_commit", lambda: COMMIT)
     application.__dict__["run_proxy"] = run_proxy
     monkeypatch.setitem(sys.modules, "kproxy.application", application)
     yield started
     gc.unfreeze()
 
 
-def test_the_application_is_started_with_the_settings_and_its_exit_code_is_kept(
+def test_the_application_is_started_with_the_settings_and_the_commit_and_its_exit_code_is_kept(
     started_with: list[Settings],
 ) -> None:
     # When

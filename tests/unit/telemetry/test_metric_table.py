@@ -77,7 +77,7 @@ PROMISED_GAUGES = {
     "fleet_members": ("state",),
     "fleet_lease_seconds": (),
     "fleet_map_epoch": (),
-    "build_info": ("version", "python"),
+    "build_info": ("version", "python", "commit"),
     "buffered_bytes": (),
     "tls_certificate_expiry_timestamp_seconds": ("role",),
 }
