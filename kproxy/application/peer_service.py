@@ -27,15 +27,31 @@ from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.side_by_side import TasksSideBySide
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort, Settings
+from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:  # what reads certificates is slow to import: see `tls_parts`
     from kproxy.net.tls.renewal import RenewedContext
 
+log = logs.logger("application")
+
 
 def fleet_secret(settings: Settings) -> bytes | None:
     """Return what all processes of the fleet share, None for nothing. Raises SecretUnusable."""
     return read_secret(Path(settings.fleet_secret_file)) if settings.fleet_secret_file else None
+
+
+def warn_of_unguarded_listener(settings: Settings) -> None:
+    """Say so where the admin port asks for a token and the fleet's listener lets everybody of this machine in."""
+    is_guarded = bool(settings.fleet_secret_file) or settings.has_fleet_tls
+    if settings.admin_token_file and not is_guarded:
+        log.warning(
+            "fleet_listener_unguarded",
+            listener=str(settings.fleet_listener),
+            detail="every process of this machine can pass for a kproxy of the fleet, and do what operators do without "
+            "the token of kproxy.admin.token.file: set kproxy.fleet.secret.file, or mutual TLS (kproxy.fleet.ssl.*), "
+            "also where there is one kproxy only",
+        )
 
 
 class PeerService:
@@ -113,6 +129,7 @@ class PeerService:
             SecretUnusable: others than this machine could reach the port, and there is no secret and no TLS.
             PortUnavailable: it cannot be bound.
         """
+        warn_of_unguarded_listener(self._settings)
         await self._listener.bind(self._settings.fleet_listener)
 
     @property

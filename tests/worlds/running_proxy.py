@@ -37,6 +37,7 @@ class RunningProxy:
         grace_ms: int = 10_000,
         beside: Self | None = None,
         admin: HostPort | None = None,
+        admin_token_file: str = "",
     ) -> None:
         self.said = list(said)
         self._cluster = cluster
@@ -52,6 +53,7 @@ class RunningProxy:
             broker_port_map={node_id: _free_port() for node_id in cluster.brokers},
             advertised_host=HERE,
             admin_listener=admin,
+            admin_token_file=admin_token_file,
             share_upstream=upstream,
             share_enable=is_enabled,
             shutdown_grace_ms=grace_ms,

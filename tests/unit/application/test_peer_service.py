@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kproxy.application.peer_service import fleet_secret
+from kproxy.application.peer_service import fleet_secret, warn_of_unguarded_listener
 from kproxy.error_codes import ErrorCode
 from kproxy.net.peers.secret import SecretUnusable
 from kproxy.settings import Settings
@@ -19,7 +19,7 @@ from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.unit.application.test_proxy import NODE, Client
 from tests.worlds.administered_proxy import answer_about_groups
 from tests.worlds.running_proxy import HERE, RunningProxy
-from tests.worlds.state_logs import SLOT_COUNT, group_of_slot
+from tests.worlds.state_logs import SLOT_COUNT, alarms, group_of_slot
 from tests.worlds.waiting import until
 
 ORDERS = TopicId(b"topic-id-orders.")
@@ -124,3 +124,44 @@ def test_a_secret_that_cannot_be_read_is_named_with_its_file(tmp_path: Path) -> 
 
     with pytest.raises(SecretUnusable, match="no-such-file cannot be read"):
         fleet_secret(Settings(fleet_secret_file=str(missing)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "warnings"),
+    [
+        (Settings(), []),
+        (Settings(admin_token_file="t"), ["fleet_listener_unguarded"]),
+        (Settings(admin_token_file="t", fleet_secret_file="s"), []),
+        (
+            Settings(
+                admin_token_file="t",
+                fleet_ssl_keystore_location=("k",),
+                fleet_ssl_truststore_location="a",
+            ),
+            [],
+        ),
+    ],
+)
+def test_a_token_that_local_processes_can_go_round_by_the_fleet_listener_is_warned_of(
+    settings: Settings, warnings: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    # When
+    warn_of_unguarded_listener(settings)
+
+    # Then
+    assert [record.msg for record in alarms(caplog)] == warnings
+
+
+async def test_the_warning_of_an_unguarded_fleet_listener_comes_at_the_start_and_says_what_to_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with (
+        ScriptedStateLog() as cluster,
+        RunningProxy(cluster, ErrorCode.UNSUPPORTED_VERSION, admin_token_file="token") as running,
+    ):
+        # When
+        await until(lambda: running.is_started)
+
+    # Then
+    (line,) = [record for record in alarms(caplog) if record.msg == "fleet_listener_unguarded"]
+    assert "kproxy.fleet.secret.file" in str(line.__dict__)
