@@ -22,8 +22,9 @@ _RELEASE: Final = AcknowledgeType.RELEASE.value
 _REJECT: Final = AcknowledgeType.REJECT.value
 
 MOST_GROUPS: Final = 20_000
-"""Of so many groups it is told what happened to their records; about 150 bytes each."""
-
+"""Of so many groups it is told what happened to their records; about 150 bytes each, and the id."""
+MOST_CHARACTERS: Final = 4_000_000
+"""Of all their ids together, which may have 32,767 each and may be of groups that are gone: four bytes each at most."""
 
 EVENTS: Final = ("delivered", "redelivered", "acknowledged", "released", "lock_timeout", "archived")
 """What happens to records of a group, as labels."""
@@ -60,15 +61,20 @@ class ShareCounters:
     """Counts offsets, so a hole that was acquired with its neighbours counts as a record.
 
     What it counts of single groups is for those who compare two looks: the group that was counted first is forgotten,
-    and begins at 0 again, when there are more than `most_groups`.
+    and begins at 0 again, when there are more than `most_groups`, or their ids have more than `most_characters`. One
+    that was deleted is kept like any other: the sum of many would shrink without it, and counters do not.
     """
 
-    __slots__ = ("_groups", "_most_groups", "_observer")
+    __slots__ = ("_character_count", "_groups", "_most_characters", "_most_groups", "_observer")
 
-    def __init__(self, observer: Observer, *, most_groups: int = MOST_GROUPS) -> None:
+    def __init__(
+        self, observer: Observer, *, most_groups: int = MOST_GROUPS, most_characters: int = MOST_CHARACTERS
+    ) -> None:
         self._observer = observer
         self._groups: dict[GroupId, GroupCounts] = {}
         self._most_groups = most_groups
+        self._most_characters = most_characters
+        self._character_count = 0
 
     def of_group(self, group_id: GroupId) -> GroupCounts:
         """Return what was counted of a group; all 0 where nothing was."""
@@ -158,10 +164,20 @@ class ShareCounters:
     def _counts_of(self, group_id: GroupId) -> GroupCounts:
         found = self._groups.get(group_id)
         if found is None:
-            if len(self._groups) >= self._most_groups:
-                del self._groups[next(iter(self._groups))]
+            self._make_room(len(group_id))
+            self._character_count += len(group_id)
             found = self._groups[group_id] = GroupCounts()
         return found
+
+    def _make_room(self, character_count: int) -> None:
+        """Forget the groups that were counted first until one more with an id of this length fits, or none is left."""
+        while self._groups and (
+            len(self._groups) >= self._most_groups
+            or self._character_count + character_count > self._most_characters
+        ):
+            first = next(iter(self._groups))
+            del self._groups[first]
+            self._character_count -= len(first)
 
     def _archived(self, group_id: GroupId, reason: str, count: int) -> None:
         if count > 0:

@@ -162,3 +162,18 @@ def test_the_group_that_was_counted_first_makes_room_for_a_new_one() -> None:
 
     # Then
     assert [counters.of_group(GroupId(name)).delivered_count for name in ("a", "b", "c")] == [0, 1, 1]
+
+
+def test_groups_with_long_ids_make_room_for_a_new_one_before_their_ids_take_much_memory() -> None:
+    # Given
+    counters = ShareCounters(RecordingObserver(), most_characters=10)
+    names = [GroupId(name) for name in ("aaaa", "bbbb", "cc", "aaaa", "ddddd", "e" * 11)]
+
+    # When
+    told = []
+    for name in names:
+        counters.delivered(name, [AcquiredRange(0, 0, 1)])
+        told.append([group_id[0] for group_id, _ in counters.records_of_groups()])
+
+    # Then
+    assert told == [["a"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c"], ["c", "d"], ["e"]]
