@@ -1,11 +1,13 @@
 """`Performance`: operators' requests done by the process that serves the group, whichever one was asked."""
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from kproxy.admin.json_chunks import TooLong, gathered
 from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.operators.requests import (
     END_SESSION,
@@ -14,10 +16,10 @@ from kproxy.admin.operators.requests import (
     path_for_peer,
     request_of,
 )
-from kproxy.admin.peer_views import PeerAnswer, PeerSilent, PeerViews, SlotOwners
+from kproxy.admin.peer_views import MOST_ANSWER_BYTES, PeerAnswer, PeerSilent, PeerViews, SlotOwners
 from kproxy.admin.queries import NothingThere, RefusedQuery
 from kproxy.admin.questions import Endpoint, Question
-from kproxy.admin.views import JsonObject, envelope, item
+from kproxy.admin.views import envelope, envelope_of_texts, item
 from kproxy.errors import (
     ApiError,
     CoordinatorLoadInProgress,
@@ -191,7 +193,7 @@ class Performance:
 
     async def _own(self, asked: OperatorRequest, host: str) -> PeerAnswer:
         try:
-            items = await (
+            views = await (
                 self._sessions(asked, host) if asked.action == END_SESSION else self._records(asked, host)
             )
         except (NothingThere, ShareSessionNotFound) as missing:
@@ -206,20 +208,36 @@ class Performance:
                 )
             return self._refused(_status_of(refusal), str(refusal))
         if asked.is_executed:
-            log.warning("operator_action", group=asked.group_id, did=asked.words(host), count=len(items))
-        facts = {"action": asked.action, "executed": asked.is_executed, "reason": asked.reason}
-        return self._told(HTTPStatus.OK, {**self._envelope("OperatorAction", items), **facts})
+            log.warning("operator_action", group=asked.group_id, did=asked.words(host), count=len(views))
+        return await self._done(asked, views)
 
-    async def _records(self, asked: OperatorRequest, host: str) -> Sequence[JsonObject]:
+    async def _done(self, asked: OperatorRequest, views: "_Views") -> PeerAnswer:
+        """Return the answer, made with the event loop free in between; what was executed is told however long it is."""
+        pieces = envelope_of_texts(
+            "OperatorAction",
+            (json.dumps(item(view)) for view in views),
+            as_of_ms=self._wall_clock.now_ms(),
+            facts={"action": asked.action, "executed": asked.is_executed, "reason": asked.reason},
+        )
+        try:
+            body = await gathered(pieces, sys.maxsize if asked.is_executed else MOST_ANSWER_BYTES)
+        except TooLong:
+            return self._refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"what would change takes more than {MOST_ANSWER_BYTES} bytes to tell: name fewer offsets",
+            )
+        return PeerAnswer(int(HTTPStatus.OK), body)
+
+    async def _records(self, asked: OperatorRequest, host: str) -> "_Views":
         key, name = await self._local.share_partition(asked.group_id, asked.topic, asked.partition)
         action, holder = OperatorAction(asked.action), MemberId(asked.member_id) if asked.member_id else None
         if asked.is_executed:
             runs = await self._operators.settle(key, action, asked.spans, holder, reason=asked.words(host))
         else:
             runs = self._operators.plan(key, action, asked.spans, holder)
-        return [item(_settled_view(key, name, run)) for run in runs]
+        return _SettledViews(key, name, runs)
 
-    async def _sessions(self, asked: OperatorRequest, host: str) -> Sequence[JsonObject]:
+    async def _sessions(self, asked: OperatorRequest, host: str) -> "_Views":
         self._local.require_member(asked.group_id, asked.member_id)
         group_id, member_id = GroupId(asked.group_id), MemberId(asked.member_id)
         sessions = self._operators.sessions_of(group_id, member_id, asked.node_id)
@@ -236,32 +254,46 @@ class Performance:
         ]
         if asked.is_executed:
             await self._operators.end(sessions, reason=asked.words(host))
-        return [item(view) for view in views]
+        return views
 
     def _refused(self, status: int, message: str) -> PeerAnswer:
-        return self._told(status, self._envelope("Error", [{"status": int(status), "message": message}]))
-
-    def _envelope(self, kind: str, items: Sequence[JsonObject]) -> JsonObject:
-        return envelope(kind, items, as_of_ms=self._wall_clock.now_ms())
-
-    def _told(self, status: int, answer: Mapping[str, Any]) -> PeerAnswer:
+        refusal = {"status": int(status), "message": message}
+        answer = envelope("Error", [refusal], as_of_ms=self._wall_clock.now_ms())
         return PeerAnswer(int(status), (json.dumps(answer, indent=2) + "\n").encode())
 
 
-def _settled_view(key: SharePartitionKey, name: str | None, run: SettledRun) -> SettledView:
-    return SettledView(
-        key.group_id,
-        topic_id_text(key.topic_id),
-        name,
-        key.partition,
-        run.first_offset,
-        run.last_offset,
-        run.delivery_count,
-        run.state_before.name.capitalize(),
-        run.state_after.name.capitalize(),
-        run.member_id or None,
-        run.client_id or None,
-    )
+class _Views(Sized, Iterable[SettledView | EndedSessionView], Protocol):
+    """What was done, to what: told one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SettledViews:
+    """Runs of a share-partition, each made a view of when it is due: there may be thousands."""
+
+    key: SharePartitionKey
+    topic_name: str | None
+    runs: Sequence[SettledRun]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[SettledView]:
+        return map(self._view, self.runs)
+
+    def _view(self, run: SettledRun) -> SettledView:
+        return SettledView(
+            self.key.group_id,
+            topic_id_text(self.key.topic_id),
+            self.topic_name,
+            self.key.partition,
+            run.first_offset,
+            run.last_offset,
+            run.delivery_count,
+            run.state_before.name.capitalize(),
+            run.state_after.name.capitalize(),
+            run.member_id or None,
+            run.client_id or None,
+        )
 
 
 def _status_of(refusal: KproxyError) -> int:

@@ -1,13 +1,19 @@
 """Operators' requests, done to share groups at work."""
 
+import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from kproxy.admin.json_chunks import CHUNK_LENGTH
 from kproxy.admin.peer_views import PeerAnswer
 from kproxy.errors import CoordinatorLoadInProgress, StateNotWritten
 from kproxy.fleet.owners import Peer
+from kproxy.handlers.operator_actions import SettledRun
+from kproxy.share.identifiers import MemberId
+from kproxy.share.record_state import RecordState
 from kproxy.statelog.actors import Cause
 from tests.in_memory.inspectable_fleet import InspectableFleet
 from tests.worlds.operated_groups import OperatedGroups
@@ -227,3 +233,65 @@ async def test_a_group_that_is_not_served_yet_is_unavailable() -> None:
 
     # Then
     assert status == 503
+
+
+class ManyRuns:
+    """Operators to whom every record is a run of its own."""
+
+    def __init__(self, runs: Sequence[SettledRun]) -> None:
+        self._runs = runs
+
+    def plan(self, *_asked: object) -> Sequence[SettledRun]:
+        return self._runs
+
+    async def settle(self, *_asked: object, reason: str) -> Sequence[SettledRun]:
+        assert reason
+        return self._runs
+
+
+def runs_of(count: int, client_id: str = "client") -> ManyRuns:
+    acquired, archived = RecordState.ACQUIRED, RecordState.ARCHIVED
+    return ManyRuns(
+        [SettledRun(n, n, 1, acquired, archived, MemberId("alice"), client_id) for n in range(count)]
+    )
+
+
+@pytest.mark.parametrize("asked", [ARCHIVE, {**ARCHIVE, **NOW}])
+async def test_others_have_many_turns_while_an_answer_of_thousands_of_runs_is_made(
+    asked: dict[str, Any],
+) -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+    operated.inspectable.operators = runs_of(5_000)  # type: ignore[assignment]  # all that it is asked for here
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    others = asyncio.get_running_loop().create_task(count_turns())
+
+    # When
+    status, answer = await ask(operated, asked)
+
+    # Then
+    others.cancel()
+    assert (status, [run["firstOffset"] for run in answer["items"]]) == (200, list(range(5_000)))
+    assert turns >= len(json.dumps(answer)) // CHUNK_LENGTH
+
+
+async def test_a_plan_that_is_too_long_to_be_told_is_refused_and_one_that_is_executed_is_told() -> None:
+    # Given
+    operated = await OperatedGroups().begin()
+    operated.inspectable.operators = runs_of(300, "c" * 32_000)  # type: ignore[assignment]  # as above
+
+    # When
+    planned = await ask(operated, ARCHIVE)
+    executed = await ask(operated, {**ARCHIVE, **NOW})
+
+    # Then
+    assert planned[0] == 413
+    assert "name fewer offsets" in planned[1]["items"][0]["message"]
+    assert (executed[0], len(executed[1]["items"])) == (200, 300)
