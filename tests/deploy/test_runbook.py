@@ -10,6 +10,7 @@ import pytest
 
 from kproxy.cli.main import cli
 from kproxy.settings import KEYS
+from kproxy.telemetry.metric_table import DECLARATIONS
 from tests.deploy.rule_files import DEPLOY, alerts
 
 RUNBOOK: Final = DEPLOY / "RUNBOOK.md"
@@ -79,6 +80,25 @@ def test_a_command_is_one_that_kproxy_takes(
 def test_a_command_that_there_is_not_would_be_noticed(line: str) -> None:
     with pytest.raises(click.UsageError):
         take(line)
+
+
+@pytest.mark.parametrize("name", ["KproxySlotStopped", "KproxyStateLogUnavailable"])
+def test_what_a_newer_kproxy_wrote_is_told_from_damage_with_what_to_run_instead(name: str) -> None:
+    # When
+    (case,) = [each for each in sections()[name].split("\n- ") if each.startswith("A newer kproxy wrote")]
+
+    # Then
+    assert "`kproxy_statelog_newer_formats_total`" in case
+    assert "run the build that wrote it, or a newer one" in " ".join(case.split())
+    assert "(UPGRADING.md#formats)" in case
+
+
+def test_every_metric_that_is_named_is_there() -> None:
+    # When
+    named = set(re.findall(r"`(kproxy_[a-z_]+)", TEXT))
+
+    # Then
+    assert named <= {metric.exposed_name for metric in DECLARATIONS}
 
 
 def test_every_alert_that_a_section_names_is_there() -> None:
