@@ -1,4 +1,4 @@
-"""What the script grants and deploy/README.md lists is what kproxy asks for, and has on the tests' secured clusters.
+"""What the script grants and both READMEs list is what kproxy asks for, and has on the tests' secured clusters.
 
 Those tests are tests/kafka/test_secured_clusters.py and its neighbours.
 """
@@ -31,6 +31,15 @@ NAMES_IN_README: Final = {
     OwnResource.GROUPS: ("groups", "all"),
     OwnResource.CLUSTER: ("cluster", ""),
     OwnResource.CONSUMED_TOPICS: ("topics", "those that share groups consume"),
+}
+
+WORDS_IN_README: Final = {
+    OwnResource.STATE_TOPICS: "its two topics",
+    OwnResource.FLEET_GROUP: "its group",
+    OwnResource.TRANSACTIONAL_IDS: "the transactional ids",
+    OwnResource.GROUPS: "groups",
+    OwnResource.CLUSTER: "the cluster",
+    OwnResource.CONSUMED_TOPICS: "every topic that share groups consume",
 }
 
 Right = tuple[str, str, str, str]
@@ -117,6 +126,17 @@ def test_the_readme_lists_what_kproxy_asks_for() -> None:
         NAMES_IN_README[resource]: {operation_name(each) for each in operations}
         for resource, operations in OWN_RIGHTS.items()
     }
+
+
+def test_the_limits_in_the_readme_name_what_kproxy_asks_for() -> None:
+    # When
+    text = " ".join((DEPLOY.parent / "README.md").read_text(encoding="utf-8").split())
+
+    # Then
+    for resource, operations in OWN_RIGHTS.items():
+        *most, last = map(operation_name, operations)
+        listed = f"{', '.join(most)} and {last}" if most else last
+        assert f"{listed} on {WORDS_IN_README[resource]}" in text
 
 
 def test_everything_is_granted_to_the_principal_that_is_named(tmp_path: Path) -> None:
