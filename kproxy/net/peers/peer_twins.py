@@ -27,6 +27,7 @@ from kproxy.telemetry import logs
 from kproxy.wire import codecs, group_ids
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 
 log = logs.logger("net.peers")
 
@@ -149,28 +150,34 @@ class PeerTwins:
             if client.is_gone:
                 twin.send_left(frame)
                 return
-            slot = call.slot
-            taken, wait_ms = self._owned(call, answer, peer)
-            twin.ask(frame, taken, correlation_id=slot.correlation_id, extra_patience_ms=wait_ms)
+            taken: Answer = answer
+            wait_ms = 0
+            if call.slot.api_key == ApiKey.SHARE_FETCH:
+                taken = self._owned(answer, peer, call.group_id)
+                wait_ms = group_ids.max_wait_ms_of(call.frame)
+            twin.ask(frame, taken, correlation_id=call.slot.correlation_id, extra_patience_ms=wait_ms)
             try:
                 await answer.wait(twin)
             finally:
                 twin.read(is_wanted=True)  # what is left of an answer that was lost stops for no client
 
-    def _owned(self, call: PeerCall, answer: RelayedAnswer, peer: Peer) -> tuple[Answer, int]:
-        """Return what takes the answer, and for how many milliseconds it may be held."""
-        if call.slot.api_key != ApiKey.SHARE_FETCH:
-            return answer, 0
-        owner = partial(self._owners.peer_of_group, call.group_id)
-        taken = OwnedAnswer(answer, peer, owner=owner, is_sure=self._is_sure)
-        return taken, group_ids.max_wait_ms_of(call.frame)
+    def _owned(self, answer: Answer, peer: Peer, group_id: str) -> OwnedAnswer:
+        """Return what takes the records of a group."""
+        owner = partial(self._owners.peer_of_group, group_id)
+        return OwnedAnswer(answer, peer, owner=owner, is_sure=self._is_sure)
 
     async def _ask(self, place: TwinPlace, request: DecodedRequest) -> Message:
         api_key, version, number = request.api_key, request.api_version, request.correlation_id
-        frame = codecs.encode_request(api_key, version, number, request.client_id, request.message)
+        message = request.message
+        frame = codecs.encode_request(api_key, version, number, request.client_id, message)
         with WholeAnswer(self._limits.most_answer_bytes, self.budget) as answer:
+            taken: Answer = answer
+            wait_ms = 0
+            if isinstance(message, ShareFetchRequest):  # moved since it was decoded to be served here
+                taken = self._owned(answer, place.peer, message.group_id or "")
+                wait_ms = max(message.max_wait_ms, 0)
             async with place.turn:
-                (await place.twin()).ask(frame, answer, correlation_id=number)
+                (await place.twin()).ask(frame, taken, correlation_id=number, extra_patience_ms=wait_ms)
                 whole = await answer.frame()
             return await self._decoder.message_of(api_key, version, whole)
 
