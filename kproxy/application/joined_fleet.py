@@ -175,11 +175,20 @@ class JoinedFleet:
             await self.member.hand_over(patience_ms=patience_ms)
 
     async def leave(self, patience_ms: int) -> None:
-        """Hand slots over for `patience_ms` at most, lose what is left, and be in it no more; the map stays known."""
+        """Hand slots over for `patience_ms` at most, lose what is left, and be in it no more; the map stays known.
+
+        Where the coordinator did not say that it left, its successor sees that it is dead once the process has ended.
+        """
         if self.member is not None:
             await self.member.leave(patience_ms=patience_ms)
-        if self._process is not None:
+        if self._process is not None and self._is_out:
             self._process.release()
+
+    @property
+    def _is_out(self) -> bool:
+        """Whether the group has this process among its members no more, or never had."""
+        has_left = self._link is not None and self._link.has_left
+        return has_left or (self.member is not None and not self.member.membership.member_id)
 
     def _new_table(self, slots: StateSlots | None) -> "_OwnerTable":
         return _OwnerTable(self._seat.token, slots, self._map_changed, self._counting)

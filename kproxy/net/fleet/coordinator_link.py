@@ -11,6 +11,7 @@ from kproxy.fleet.group_protocol import (
     Answer,
     Described,
     Join,
+    Leave,
     Left,
     Pulse,
     Refused,
@@ -77,6 +78,8 @@ class CoordinatorLink:
         self.group_id = group_id
         self.last_failure = ""
         """Why the last question had no answer; empty when it had one."""
+        self.has_left = False
+        """Whether a coordinator said that the member which left is in the group no more."""
         self._limits = limits
         self._metadata = metadata
         self._connections = connections
@@ -94,9 +97,11 @@ class CoordinatorLink:
         waits = isinstance(question, Sync) or (isinstance(question, Join) and bool(question.member_id))
         try:
             client = self._for_steps = await self._client(self._for_steps)
-            return await self._asked(client, question, self._waiting_ms if waits else 0)
+            answer = await self._asked(client, question, self._waiting_ms if waits else 0)
         except BrokerUnavailable as failure:
             return self._unanswered(failure)
+        self.has_left = isinstance(question, Leave) and _is_out(answer)
+        return answer
 
     async def ask_pulse(self, question: Pulse, *, patience_ms: int) -> Answer:
         """Return the answer to a pulse; Unanswered when there is none after `patience_ms`."""
@@ -187,3 +192,10 @@ class CoordinatorLink:
         for client in (self._for_steps, self._for_pulses):
             if client is not None:
                 client.close()
+
+
+def _is_out(answer: Answer) -> bool:
+    """Tell whether a member that left is in the group no more; any other error says nothing of that."""
+    return isinstance(answer, Left) or (
+        isinstance(answer, Refused) and answer.error_code is ErrorCode.UNKNOWN_MEMBER_ID
+    )

@@ -6,18 +6,23 @@ from dataclasses import dataclass
 import pytest
 
 from kproxy.application.joined_fleet import FleetSeat, JoinedFleet
+from kproxy.error_codes import ErrorCode
 from kproxy.fleet.member_metadata import MemberProfile
 from kproxy.fleet.member_state import MemberState
 from kproxy.fleet.owners import Peer
 from kproxy.net.deadlines import SystemWallClock
 from kproxy.net.fleet.lease_clock import LeaseClock
+from kproxy.net.fleet.process_lock import ProcessLock
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.settings import HostPort
 from kproxy.statelog.claims import NO_MAP_EPOCH
 from kproxy.telemetry.metrics import Metrics
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.leave_group_response import LeaveGroupResponse
 from tests.event_loops import async_fixture
 from tests.in_memory.in_memory_fleet_cluster import InMemoryFleetCluster
 from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.worlds.fleet_members import end_like_its_process
 from tests.worlds.state_logs import SLOT_COUNT, STATE, StateLogBacking, create_state_topics, group_of_slot
 from tests.worlds.waiting import until
 
@@ -177,6 +182,33 @@ async def test_whoever_leaves_in_order_hands_its_slots_over_and_still_knows_wher
     assert moves == [SLOT_COUNT + 1, 1]
     assert two.metrics.counted("fleet_slot_moves", "given_up") == 1
     assert two.metrics.counted("fleet_maps") > 0
+
+
+@pytest.mark.parametrize(
+    "error_code", [ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NOT_COORDINATOR]
+)
+async def test_whoever_may_still_be_in_the_group_when_it_ends_can_be_seen_dead_by_its_successor(
+    error_code: ErrorCode, cluster: ScriptedStateLog, one: Kproxy
+) -> None:
+    # Given
+    await one.fleet.join(one.slots, SLOT_COUNT)
+    await until(lambda: one.served == ALL)
+    assert one.fleet.member is not None
+    member_id, lock = one.fleet.member.membership.member_id, one.fleet._process
+    assert lock is not None
+    for broker in cluster.brokers.values():
+        broker.answers[ApiKey.LEAVE_GROUP] = lambda _: LeaveGroupResponse(error_code=error_code)
+
+    # When
+    await one.fleet.leave(0)
+    end_like_its_process(lock)
+
+    # Then
+    dead = {member_id} if error_code is ErrorCode.NOT_COORDINATOR else set()
+    successor = ProcessLock.take()
+    assert successor.dead_among({member_id}) == dead
+    successor.forget({member_id})
+    successor.release()
 
 
 async def test_the_map_of_a_process_that_stood_still_for_longer_than_its_lease_is_not_current(
