@@ -15,6 +15,8 @@ from tests.real_kafka.session_clusters import QUICK_HEARTBEATS
 
 SLOT_COUNT: Final = 8
 STATE_TOPIC: Final = "__kproxy_share_state"
+STRANGE_STATE_TOPIC: Final = "__kproxy_share_state_of_a_stranger"
+STRANGE_GROUPS_TOPIC: Final = "__kproxy_share_groups_of_a_stranger"
 SETTLING_SECONDS: Final = 60.0
 POLL_SECONDS: Final = 0.1
 
@@ -26,6 +28,8 @@ class Fleet:
     network: FleetNetwork
     cluster: KafkaCluster
     kproxies: list[HostedKproxy]
+    stranger: HostedKproxy
+    """Serves share groups of its own in front of the same brokers; nothing of it runs before `begin`."""
 
     def owners(self) -> dict[int, int]:
         """The number of the kproxy that serves each slot which is served."""
@@ -67,7 +71,11 @@ def running_fleet(cluster: KafkaCluster, folder: Path, *, kproxies: int) -> Iter
         "share.coordinator.state.topic.min.isr": min(2, brokers),
         "group.share.delivery.count.limit": 10,
     }
-    with FleetNetwork(kproxies) as network, cluster:
+    strange = {
+        "kproxy.state.topic.name": STRANGE_STATE_TOPIC,
+        "kproxy.groups.topic.name": STRANGE_GROUPS_TOPIC,
+    }
+    with FleetNetwork(kproxies + 1) as network, cluster:
         fleet = Fleet(
             network,
             cluster,
@@ -75,6 +83,7 @@ def running_fleet(cluster: KafkaCluster, folder: Path, *, kproxies: int) -> Iter
                 HostedKproxy(network, number, cluster.bootstrap_servers, settings)
                 for number in range(kproxies)
             ],
+            HostedKproxy(network, kproxies, cluster.bootstrap_servers, settings | strange),
         )
         try:
             for kproxy in fleet.kproxies:
@@ -87,5 +96,5 @@ def running_fleet(cluster: KafkaCluster, folder: Path, *, kproxies: int) -> Iter
             error.add_note(f"the logs of the kproxies: {', '.join(map(str, fleet.keep_logs()))}")
             raise
         finally:
-            for kproxy in fleet.kproxies:
+            for kproxy in (*fleet.kproxies, fleet.stranger):
                 kproxy.end()

@@ -14,6 +14,8 @@ and a percentile of one may be held against that of the other.
 one in a hundred is above that p99, too; of fewer than 100 the p99 is the longest, and of two equal sides either has a
 longer one as often as the other. So the line says how many windows were above, and how often chance alone gives as many
 (`Comparison.chance_of_as_many`): a few per cent or more, and the run shows no effect; 0.1 % or less, and it shows one.
+A process that starts takes something from all that share its cores, whoever it is. So in every round a kproxy of
+another fleet starts and ends beside this one, in front of the same brokers: what groups see of that is the machine's.
 25 rounds give 100 windows of groups that a kill did not move. A run with other load on the machine takes nothing away
 from that, for both windows of a pair have it.
 
@@ -56,6 +58,7 @@ KILLED: Final = "kproxy -9: groups of the killed process"
 KILLED_OTHERS: Final = "kproxy -9: groups that did not move"
 MOVED: Final = "planned moves (SIGTERM, or a process that joins): groups that moved"
 MOVED_OTHERS: Final = "planned moves: groups that did not move"
+BESIDE: Final = "a kproxy of another fleet starts or ends beside: all groups"
 UNDISTURBED: Final = (KILLED_OTHERS, MOVED_OTHERS)
 
 
@@ -68,7 +71,7 @@ class Measured:
 
     def comparisons(self) -> dict[str, Comparison]:
         """Each kind that there was."""
-        kinds = (KILLED, KILLED_OTHERS, MOVED, MOVED_OTHERS)
+        kinds = (KILLED, KILLED_OTHERS, MOVED, MOVED_OTHERS, BESIDE)
         return {what: Comparison(self.pairs[what]) for what in kinds if self.pairs[what]}
 
     def lines(self) -> list[str]:
@@ -80,7 +83,7 @@ def _lines(what: str, found: Mapping[str, Any]) -> list[str]:
     quiet = f"{found['quiet median']:.2f}, {found['quiet p99']:.2f} and {found['quiet longest']:.2f} s"
     gaps = f"median {found['median']:.2f} s, p99 {found['p99']:.2f} s, longest {found['longest']:.2f} s"
     lines = [f"{what}: longest gaps of {found['windows']} windows: {gaps}; quiet windows before: {quiet}"]
-    if what in UNDISTURBED:
+    if what in (*UNDISTURBED, BESIDE):
         lines.append(
             f"{what}: {found['above quiet p99']} of {found['windows']} windows above the quiet p99; by chance as many "
             f"or more in {found['chance of as many']:.1%} of cases"
@@ -120,6 +123,7 @@ def _measure(rounds: int, folder: Path) -> Measured:
             kproxy = fleet.kproxies[number % len(fleet.kproxies)]
             _kill(fleet, load, kproxy, measured)
             _restart(fleet, load, kproxy, measured)
+            _start_beside(fleet, load, measured)
             print(f"{number + 1} of {rounds} rounds", file=sys.stderr, flush=True)
         load.acceptances.wait_until_calm()
         load.acceptances.require_in_order(load.acceptances.read_log())
@@ -127,22 +131,31 @@ def _measure(rounds: int, folder: Path) -> Measured:
 
 
 def _kill(fleet: Fleet, load: Load, kproxy: HostedKproxy, measured: Measured) -> None:
-    _observe(fleet, load, kproxy.kill, measured, is_planned=False)
-    _observe(fleet, load, kproxy.begin, measured)
+    _observe(fleet, load, kproxy.kill, measured, (KILLED, KILLED_OTHERS))
+    _observe(fleet, load, kproxy.begin, measured, (MOVED, MOVED_OTHERS))
 
 
 def _restart(fleet: Fleet, load: Load, kproxy: HostedKproxy, measured: Measured) -> None:
-    def end() -> None:
-        assert kproxy.end_in_order() == 0
+    _observe(fleet, load, lambda: _end(kproxy), measured, (MOVED, MOVED_OTHERS))
+    _observe(fleet, load, kproxy.begin, measured, (MOVED, MOVED_OTHERS))
 
-    _observe(fleet, load, end, measured)
-    _observe(fleet, load, kproxy.begin, measured)
+
+def _start_beside(fleet: Fleet, load: Load, measured: Measured) -> None:
+    _observe(fleet, load, fleet.stranger.begin, measured, (BESIDE, BESIDE))
+    _observe(fleet, load, lambda: _end(fleet.stranger), measured, (BESIDE, BESIDE))
+
+
+def _end(kproxy: HostedKproxy) -> None:
+    assert kproxy.end_in_order() == 0
 
 
 def _observe(
-    fleet: Fleet, load: Load, change: Callable[[], object], measured: Measured, *, is_planned: bool = True
+    fleet: Fleet, load: Load, change: Callable[[], object], measured: Measured, names: tuple[str, str]
 ) -> None:
-    """Look at a quiet window, let the fleet change, and look at a window as long."""
+    """Look at a quiet window, let something change, and look at a window as long.
+
+    `names` are of the groups that moved, and of those that did not.
+    """
     _settle(fleet, load)
     owners, quiet_since = fleet.owners(), time.monotonic()
     time.sleep(WINDOW_SECONDS)
@@ -158,10 +171,7 @@ def _observe(
         quiet = longest_gap(answered_at, quiet_since, quiet_since + WINDOW_SECONDS)
         disturbed = longest_gap(answered_at, began, began + WINDOW_SECONDS)
         has_moved = owners.get(group.slot) != owners_now.get(group.slot)
-        what = (
-            (MOVED if has_moved else MOVED_OTHERS) if is_planned else (KILLED if has_moved else KILLED_OTHERS)
-        )
-        measured.pairs[what].append(Pair(measured.events, quiet, disturbed))
+        measured.pairs[names[0] if has_moved else names[1]].append(Pair(measured.events, quiet, disturbed))
 
 
 def _settle(fleet: Fleet, load: Load) -> None:
