@@ -16,7 +16,8 @@ from tests.real_kafka.ports import LOOPBACK, ReservedPort
 
 NOBODY: Final = f"{LOOPBACK}:1"
 """Where no cluster answers."""
-PATIENCE_SECONDS: Final = 20.0
+PATIENCE_SECONDS: Final = 60.0
+POLL_SECONDS: Final = 0.001
 EVERYWHERE: Final = "0.0.0.0"
 
 HEAVY: Final = ("aiohttp", "asyncio", "construct", "prometheus_client", "uvloop")
@@ -55,8 +56,8 @@ def kproxy_without_cluster(
                 process.kill()
 
 
-def status_of(path: str, admin: ReservedPort) -> int:
-    """Ask the admin port, in the moment in which it listens."""
+def status_of(path: str, admin: ReservedPort, process: subprocess.Popen[str]) -> int:
+    """Ask the admin port of a process, in the moment in which it listens."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         connection = http.client.HTTPConnection(LOOPBACK, admin.number, timeout=PATIENCE_SECONDS)
@@ -64,21 +65,23 @@ def status_of(path: str, admin: ReservedPort) -> int:
             connection.request("GET", path)
             return connection.getresponse().status
         except ConnectionRefusedError:
+            assert process.poll() is None, process.communicate()[1]
             assert time.monotonic() < deadline
+            time.sleep(POLL_SECONDS)
         finally:
             connection.close()
 
 
 @pytest.mark.parametrize(("path", "status"), [("/livez", 200), ("/readyz", 503)])
 def test_who_asks_first_is_answered_as_soon_as_the_http_server_is_loaded(path: str, status: int) -> None:
-    with ReservedPort() as admin, kproxy_without_cluster(admin=admin):
-        assert status_of(path, admin) == status
+    with ReservedPort() as admin, kproxy_without_cluster(admin=admin) as process:
+        assert status_of(path, admin, process) == status
 
 
 def test_a_port_that_others_reach_answers_probes_and_says_what_everything_else_wants() -> None:
     with ReservedPort() as admin, kproxy_without_cluster(admin=admin, admin_host=EVERYWHERE) as process:
         # When
-        statuses = [status_of(path, admin) for path in ("/livez", "/metrics", "/api/v1/status")]
+        statuses = [status_of(path, admin, process) for path in ("/livez", "/metrics", "/api/v1/status")]
 
         # Then
         process.kill()

@@ -65,7 +65,7 @@ def test_what_failed_comes_with_its_remedy_and_ends_with_5() -> None:
     # Then
     assert (result.exit_code, result.stderr) == (5, "Error: 2 checks of 9 failed\n")
     assert "  FAILED   topic: is not there, and kproxy's principal may not create it" in result.stdout
-    assert "           -> allow it Create, Describe" in result.stdout
+    assert "           -> allow it Read, Write, Create, " in result.stdout
 
 
 def test_scripts_get_every_check_as_an_item() -> None:
