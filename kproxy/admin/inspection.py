@@ -31,8 +31,8 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from kproxy.admin.activity.event_readers import EventReaders
 from kproxy.admin.activity.own_events import OwnEvents
+from kproxy.admin.fleet.event_readers import EventReaders
 from kproxy.admin.fleet.fleet_answers import Answer, FleetAnswers
 from kproxy.admin.fleet.peer_events import PeerEvents
 from kproxy.admin.group_lags import GroupLags

@@ -10,9 +10,9 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from kproxy.admin.activity.event_readers import EventReaders
 from kproxy.admin.activity.happenings import CountsPicture, GroupPicture, Picture
 from kproxy.admin.activity.own_events import OwnEvents
+from kproxy.admin.fleet.event_readers import EventReaders
 from kproxy.admin.fleet.peer_events import PeerEvents
 from kproxy.admin.peer_views import Alone
 from kproxy.handlers.live.share_counters import GroupCounts
