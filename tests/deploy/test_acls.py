@@ -1,6 +1,6 @@
-"""What the script grants and both READMEs list is what kproxy asks for, and has on the tests' secured clusters.
+"""What the script grants, and deploy/README.md and kproxy/LIMITS.md list, is what kproxy asks for.
 
-Those tests are tests/kafka/test_secured_clusters.py and its neighbours.
+And it is what kproxy has on the tests' secured clusters: tests/kafka/test_secured_clusters.py and its neighbours.
 """
 
 import os
@@ -33,7 +33,7 @@ NAMES_IN_README: Final = {
     OwnResource.CONSUMED_TOPICS: ("topics", "those that share groups consume"),
 }
 
-WORDS_IN_README: Final = {
+WORDS_IN_LIMITS: Final = {
     OwnResource.STATE_TOPICS: "its two topics",
     OwnResource.FLEET_GROUP: "its group",
     OwnResource.TRANSACTIONAL_IDS: "the transactional ids",
@@ -128,15 +128,15 @@ def test_the_readme_lists_what_kproxy_asks_for() -> None:
     }
 
 
-def test_the_limits_in_the_readme_name_what_kproxy_asks_for() -> None:
+def test_the_limits_name_what_kproxy_asks_for() -> None:
     # When
-    text = " ".join((DEPLOY.parent / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join((DEPLOY.parent / "kproxy" / "LIMITS.md").read_text(encoding="utf-8").split())
 
     # Then
     for resource, operations in OWN_RIGHTS.items():
         *most, last = map(operation_name, operations)
         listed = f"{', '.join(most)} and {last}" if most else last
-        assert f"{listed} on {WORDS_IN_README[resource]}" in text
+        assert f"{listed} on {WORDS_IN_LIMITS[resource]}" in text
 
 
 def test_everything_is_granted_to_the_principal_that_is_named(tmp_path: Path) -> None:

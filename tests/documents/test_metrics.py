@@ -12,6 +12,18 @@ from tests.deploy.rule_files import metrics_of_alerts
 ROOT: Final = Path(__file__).resolve().parents[2]
 METRICS: Final = ROOT / "kproxy" / "METRICS.md"
 DEPLOY: Final = ROOT / "deploy" / "README.md"
+GUIDES: Final = [
+    ROOT / name
+    for name in (
+        "README.md",
+        "deploy/CONFIGURING.md",
+        "deploy/SECURING.md",
+        "deploy/OBSERVING.md",
+        "kproxy/COMPARED.md",
+        "kproxy/LIMITS.md",
+        "kproxy/TESTED.md",
+    )
+]
 OF_PROCESS: Final = {"process_resident_memory_bytes", "process_cpu_seconds_total"}
 SUFFIXES: Final = ("_bucket", "_sum", "_count")
 BESIDE: Final = {"KproxyServesNothing": {"kproxy_statelog_slots"}}
@@ -163,7 +175,7 @@ def test_every_metric_that_an_alert_looks_at_names_the_alert() -> None:
     }
 
 
-@pytest.mark.parametrize("document", [METRICS, DEPLOY], ids=["METRICS.md", "deploy"])
+@pytest.mark.parametrize("document", [METRICS, DEPLOY, *GUIDES], ids=lambda document: document.name)
 def test_a_document_names_only_metrics_that_there_are(document: Path) -> None:
     # When
     unknown = [

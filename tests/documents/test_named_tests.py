@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGES: Final = ("LIVENESS.md", "RELEASING.md", "UPGRADING.md")
+PAGES: Final = ("LIVENESS.md", "RELEASING.md", "SECURING.md", "UPGRADING.md")
 
 
 def text_of(page: str) -> str:

@@ -1,18 +1,29 @@
-"""Every block of code in README.md is run by something, as it stands there."""
+"""Every block of code in README.md and the pages that it leads to is run by something, as it stands there."""
 
 import ast
+import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from kproxy.clients.window_strip import GLYPHS
+from kproxy.settings import Settings
+from tests.deploy.commands import settings_of_run
 from tests.real_kafka.paths import PROJECT_ROOT
 from tests.real_kafka.readme_snippets import (
+    GUIDES,
     LANGUAGES,
+    README,
     RUN_BY,
     beginning_of,
     commands_of,
-    readme,
-    readme_programs,
+    guide_commands,
+    guides,
+    programs_of,
     snippets_of,
+    text_of,
+    without_comment,
 )
 
 
@@ -28,23 +39,27 @@ def names_something(place: str) -> bool:
 
 def test_every_block_says_what_it_is() -> None:
     # When
-    unknown = [block.text for block in snippets_of(readme()) if block.language not in LANGUAGES]
+    unknown = [block.text for block in snippets_of(guides()) if block.language not in LANGUAGES]
 
     # Then
     assert unknown == []
 
 
-def test_every_fence_belongs_to_a_block() -> None:
+@pytest.mark.parametrize("document", GUIDES)
+def test_every_fence_belongs_to_a_block(document: str) -> None:
+    # Given
+    text = text_of(document)
+
     # When
-    fences = [line for line in readme().splitlines() if line.lstrip().startswith(("```", "~~~"))]
+    fences = [line for line in text.splitlines() if line.lstrip().startswith(("```", "~~~"))]
 
     # Then
-    assert len(fences) == 2 * len(snippets_of(readme()))
+    assert len(fences) == 2 * len(snippets_of(text))
 
 
 def test_every_command_is_run_by_something() -> None:
     # When
-    commands = commands_of(readme())
+    commands = guide_commands()
 
     # Then
     assert commands
@@ -52,7 +67,7 @@ def test_every_command_is_run_by_something() -> None:
 
 
 def test_nothing_is_said_to_run_commands_that_are_not_there() -> None:
-    assert {beginning_of(command) for command in commands_of(readme())} == set(RUN_BY)
+    assert {beginning_of(command) for command in guide_commands()} == set(RUN_BY)
 
 
 @pytest.mark.parametrize("place", sorted(set(RUN_BY.values())))
@@ -70,10 +85,10 @@ def test_what_continuous_integration_runs_is_what_the_readme_says() -> None:
     lines = (PROJECT_ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
 
     # When
-    said = [command for command in commands_of(readme()) if RUN_BY[beginning_of(command) or ""] == ".ci/run"]
+    said = [command for command in guide_commands() if RUN_BY[beginning_of(command) or ""] == ".ci/run"]
 
     # Then
-    assert said == ["make demo", "make test"]
+    assert said == ["make demo", "make test"] == list(commands_of(text_of(README))[:2])
     assert [
         command for command in said if not any(f".ci/bare-machine {command}" in line for line in lines)
     ] == []
@@ -82,7 +97,7 @@ def test_what_continuous_integration_runs_is_what_the_readme_says() -> None:
 def test_every_program_is_whole() -> None:
     """A reader can paste it: it parses, and imports what it uses."""
     # When
-    trees = [ast.parse(program) for program in readme_programs()]
+    trees = [ast.parse(program) for program in programs_of(guides())]
 
     # Then
     assert trees
@@ -104,3 +119,56 @@ def test_a_command_over_two_lines_is_one_and_other_blocks_have_none() -> None:
 @pytest.mark.parametrize("command", ["docker run kproxy", "kproxyrun -b x", "make bench"])
 def test_a_command_that_nothing_runs_is_noticed(command: str) -> None:
     assert beginning_of(command) is None
+
+
+def test_the_configuration_of_the_readme_says_where_brokers_are_and_the_defaults(tmp_path: Path) -> None:
+    # Given
+    [block] = [
+        each.text for each in snippets_of(text_of(README)) if each.text.startswith("bootstrap.servers=")
+    ]
+
+    # When
+    loaded = settings_of_run(["run", "--config", "kproxy.properties"], {}, lambda _: block, tmp_path)
+
+    # Then
+    assert loaded.settings == Settings(bootstrap_servers=loaded.settings.bootstrap_servers)
+
+
+def test_the_strip_of_the_readme_is_drawn_as_kproxy_draws() -> None:
+    # Given
+    [block] = [
+        each.text
+        for each in snippets_of(text_of(README))
+        if each.text.startswith("$ kproxy in-flight window")
+    ]
+    command, told, *drawn, legend, first = block.splitlines()
+
+    # When
+    rows = [re.match(r" *(\d+)  (.*)", line) for line in drawn]
+    cells = Counter(glyph for row in rows if row for glyph in row[2] if glyph in GLYPHS.values())
+
+    # Then: a character is one offset
+    counts = {state: int(number) for state, number in re.findall(r"\S (\w+) (\d+)", legend)}
+    assert cells == {GLYPHS[state]: number for state, number in counts.items()}
+    assert told.startswith(f"{sum(counts.values())} offsets in flight, ")
+    assert first.startswith(f"offset {re.findall(r'[0-9]+', told)[1]} blocks the start offset: ")
+    assert without_comment(command.removeprefix("$ ")).startswith("kproxy in-flight window -g ")
+
+
+@pytest.mark.parametrize(
+    ("beginning", "page"),
+    [
+        ("  ✓ Kafka itself refuses", "deploy/DEMO.md"),
+        ("$ kproxy why", "deploy/OBSERVING.md"),
+    ],
+)
+def test_an_excerpt_in_the_readme_has_only_lines_of_the_whole(beginning: str, page: str) -> None:
+    # Given
+    [excerpt] = [each.text for each in snippets_of(text_of(README)) if each.text.startswith(beginning)]
+    whole = text_of(page).splitlines()
+
+    # When
+    places = [whole.index(line) for line in excerpt.splitlines() if line.strip() != "…"]
+
+    # Then
+    assert places == sorted(places)

@@ -1,4 +1,7 @@
-"""What README.md gives to type and to paste does what it says, word for word but for addresses and a time."""
+"""What README.md and the pages that it leads to give to type and to paste does what they say.
+
+It does so word for word, but for addresses and a time.
+"""
 
 import json
 import os
@@ -22,7 +25,14 @@ from tests.kafka.readme_addresses import ReadmeAddresses
 from tests.real_kafka.child import Child
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.ports import ReservedPort
-from tests.real_kafka.readme_snippets import readme_commands, readme_programs, without_comment
+from tests.real_kafka.readme_snippets import (
+    CONFIGURING,
+    README,
+    programs_of,
+    readme_commands,
+    text_of,
+    without_comment,
+)
 from tests.real_kafka.session_clusters import ClusterOfSession
 from tests.real_kafka.tools import CONFIG_COMMAND, JavaTool
 
@@ -36,7 +46,8 @@ ORDERS: Final = [f"order {number}" for number in range(5_000)]
 TIMEOUT_SECONDS: Final = 60.0
 POLL_SECONDS: Final = 0.1
 
-*PROGRAMS_THAT_END, SHARE_CONSUMER = readme_programs()
+PRODUCER, SHARE_CONSUMER = programs_of(text_of(README))
+(STARTS_AT_THE_BEGINNING,) = [command for command in readme_commands("kproxy ") if " --set " in command]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,10 @@ class Workplace:
         file.write_text(self.addresses.put_into(text), encoding="utf-8")
         return [sys.executable, "-u", file]
 
+    def kproxy(self, command: str) -> list[str | Path]:
+        """A command of kproxy, as it is run here."""
+        return [KPROXY, *self.addresses.arguments_of(command)]
+
     def members(self) -> int:
         """How many members the group has now."""
         return sum(len(group["members"]) for group in self.addresses.answer(GROUP_PATH))
@@ -102,8 +117,8 @@ class Workplace:
 def workplace(started_by: StartedBy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workplace]:
     addresses = started_by(IN_FRONT_OF_ONE_BROKER).addresses
     place = Workplace(addresses, tmp_path_factory.mktemp("reader"), [])
-    for text in PROGRAMS_THAT_END:
-        ended = place.run(place.program(text))
+    for command in (place.program(PRODUCER), place.kproxy(STARTS_AT_THE_BEGINNING)):
+        ended = place.run(command)
         assert ended.returncode == 0, ended.stderr
     with Child("the share consumer of README.md", place.program(SHARE_CONSUMER)) as consumer:
         for _ in ORDERS:
@@ -140,6 +155,15 @@ def test_a_second_share_consumer_leaves_the_group_at_ctrl_c(workplace: Workplace
     assert workplace.members() == 1
 
 
+@pytest.mark.parametrize("program", programs_of(text_of(CONFIGURING)))
+def test_a_program_configures_the_group(workplace: Workplace, program: str) -> None:
+    # When
+    ended = workplace.run(workplace.program(program))
+
+    # Then
+    assert ended.returncode == 0, ended.stderr
+
+
 @pytest.mark.parametrize("command", readme_commands("kafka-configs.sh "), ids=without_comment)
 def test_kafkas_own_tool_configures_the_group(workplace: Workplace, command: str) -> None:
     # When
@@ -154,7 +178,7 @@ def test_kafkas_own_tool_configures_the_group(workplace: Workplace, command: str
 @pytest.mark.parametrize("command", readme_commands("kproxy "), ids=without_comment)
 def test_a_command_that_looks_into_kproxy_answers(workplace: Workplace, command: str) -> None:
     # When
-    ended = workplace.run([KPROXY, *workplace.addresses.arguments_of(command)])
+    ended = workplace.run(workplace.kproxy(command))
 
     # Then
     assert ended.returncode == 0, ended.stderr

@@ -1,4 +1,4 @@
-"""Gaps of a fleet, measured and printed; the bars are the README's."""
+"""Gaps of a fleet, measured and printed; the bars are those of kproxy/MEASUREMENTS.md."""
 
 import json
 import sys

@@ -127,7 +127,7 @@ def environment_with_dependencies(tmp_path: Path) -> str:
     return str(folder / "bin")
 
 
-@pytest.mark.parametrize("command", readme_commands("pip install '."))
+@pytest.mark.parametrize("command", [*readme_commands("pip install ."), *readme_commands("pip install '.")])
 @pytest.mark.soak
 def test_a_checkout_is_installed_as_the_readme_says(
     environment_with_dependencies: str, command: str, tmp_path: Path

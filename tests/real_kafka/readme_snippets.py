@@ -1,4 +1,4 @@
-"""The blocks of code in README.md: what they are, and what runs each."""
+"""The blocks of code in README.md and the pages that it leads to: what they are, and what runs each."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.real_kafka.paths import PROJECT_ROOT
+
+README: Final = "README.md"
+CONFIGURING: Final = "deploy/CONFIGURING.md"
+GUIDES: Final = (
+    README,
+    "deploy/DEMO.md",
+    CONFIGURING,
+    "deploy/SECURING.md",
+    "deploy/OBSERVING.md",
+    "deploy/ADMINISTERING.md",
+    "deploy/REPLAYING.md",
+    "kproxy/TESTED.md",
+    "kproxy/MEASUREMENTS.md",
+    "kproxy/COMPARED.md",
+    "kproxy/LIMITS.md",
+)
+"""README.md, and what it leads to that is written for the same readers."""
 
 SHELL: Final = "sh"
 PYTHON: Final = "python"
@@ -19,6 +36,7 @@ RUN_BY: Final[Mapping[str, str]] = {
     "make demo": ".ci/run",
     "make test": ".ci/run",
     "pip install '.": f"{_WHEEL}::test_a_checkout_is_installed_as_the_readme_says",
+    "pip install .": f"{_WHEEL}::test_a_checkout_is_installed_as_the_readme_says",
     "pip install 'dist/": f"{_WHEEL}::test_a_wheel_is_installed_as_the_readme_says",
     "kproxy run ": f"{_HERE}::test_kproxy_run_is_ready_to_serve_share_groups",
     "kproxy replay ": f"{_HERE}::test_a_replay_job_answers",
@@ -48,20 +66,33 @@ def commands_of(document: str) -> Sequence[str]:
     return [line for block in blocks for line in block.replace("\\\n", "").splitlines() if line.strip()]
 
 
-def readme() -> str:
-    """The text of README.md."""
-    return (PROJECT_ROOT / "README.md").read_text(encoding="utf-8")
+def text_of(document: str) -> str:
+    """The text of one of `GUIDES`."""
+    return (PROJECT_ROOT / document).read_text(encoding="utf-8")
 
 
-def readme_programs() -> Sequence[str]:
-    """The Python programs of README.md, in order."""
-    return [snippet.text for snippet in snippets_of(readme()) if snippet.language == PYTHON]
+def guides() -> str:
+    """The text of all `GUIDES`, in order."""
+    return "\n".join(map(text_of, GUIDES))
+
+
+def programs_of(document: str) -> Sequence[str]:
+    """The Python programs of a document, in order."""
+    return [snippet.text for snippet in snippets_of(document) if snippet.language == PYTHON]
+
+
+def guide_commands() -> Sequence[str]:
+    """Every command of `GUIDES`, in order; one that stands there several times comes once, as it stands there first."""
+    found: dict[str, str] = {}
+    for command in commands_of(guides()):
+        found.setdefault(without_comment(command), command)
+    return list(found.values())
 
 
 def readme_commands(beginning: str) -> Sequence[str]:
-    """The commands of README.md that this entry of `RUN_BY` is about, in order; there is one at least."""
-    found = [command for command in commands_of(readme()) if beginning_of(command) == beginning]
-    assert found, f"no shell block of README.md has a command that begins with {beginning!r}"
+    """The commands of `GUIDES` that this entry of `RUN_BY` is about, in order; there is one at least."""
+    found = [command for command in guide_commands() if beginning_of(command) == beginning]
+    assert found, f"no shell block of {', '.join(GUIDES)} has a command that begins with {beginning!r}"
     return found
 
 

@@ -58,7 +58,9 @@ def test_kproxy_replay_answers_on_standard_output_and_says_all_else_on_standard_
     assert json.loads(done.stderr.splitlines()[-1])["job"] == "throughput"
 
 
-@pytest.mark.parametrize("document", ["README.md", "kubernetes.yaml", "../../README.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "kubernetes.yaml", "../REPLAYING.md", "../OBSERVING.md", "../DEMO.md"]
+)
 def test_the_jobs_and_options_that_documents_name_are_there(document: str) -> None:
     # Given
     text = (DEPLOYMENT / document).resolve().read_text()

@@ -15,7 +15,7 @@ from kproxy.cli.main import cli
 from kproxy.wire.codecs import encode_request, encode_response
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
-from tests.real_kafka.readme_snippets import readme, snippets_of
+from tests.real_kafka.readme_snippets import guides, snippets_of
 from tests.unit.clients.frames.captures import Capture
 
 REQUEST = b"".join(encode_request(78, 1, 7, "rdkafka", ShareFetchRequest(group_id="orders", member_id="m-1")))
@@ -115,9 +115,9 @@ def test_what_cannot_be_done_is_said_with_its_exit_code(
     assert (result.exit_code, why in result.output) == (exit_code, True), result.output
 
 
-def test_the_readme_shows_what_is_printed() -> None:
+def test_the_page_shows_what_is_printed() -> None:
     # Given
-    [block] = [each.text for each in snippets_of(readme()) if each.text.startswith("$ kproxy decode ")]
+    [block] = [each.text for each in snippets_of(guides()) if each.text.startswith("$ kproxy decode ")]
     command, _, printed = block.partition("\n")
 
     # When
