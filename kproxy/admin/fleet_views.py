@@ -10,6 +10,7 @@ from kproxy.statelog.slot_status import SlotState, SlotStatus
 NO_MAP: Final = -1
 """The epoch of the map before any."""
 
+_MOST_TROUBLED_SLOTS: Final = 10
 _MEMBER_STATES: Final = (("owning",), ("without_slots",), ("leaving",), ("refused",))
 
 
@@ -55,12 +56,22 @@ class SlotMovesView:
 
 
 @dataclass(frozen=True, slots=True)
+class TroubledSlotView:
+    """A slot of the state log that is not served here and should be, or might; `reason` says why not."""
+
+    partition: int
+    state: SlotState
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class FleetView:
     """This process's fleet. `group` is that on the backing cluster, `name` what people call this process.
 
     `state` is where its membership is, and `problem` why it may serve no slots; empty if it may. `lease_ms` is for how
     long it may serve its slots if it hears nothing more, 0 while it may serve none. `map_epoch` is that of the newest
-    map, -1 before any.
+    map, -1 before any. `troubled_slots` are those that somebody may have to look at, stopped ones first: ten at most,
+    and `slots` counts all.
     """
 
     group: str
@@ -72,6 +83,7 @@ class FleetView:
     slots: FleetSlotsView
     moves: SlotMovesView
     members: tuple[FleetMemberView, ...]
+    troubled_slots: tuple[TroubledSlotView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,7 @@ class FleetStanding:
 
 def fleet_view(standing: FleetStanding, statuses: Iterable[SlotStatus], moves: SlotMovesView) -> FleetView:
     """Return the fleet as a process sees it that stands in it like this."""
-    fleet_map = standing.fleet_map
+    fleet_map, all_statuses = standing.fleet_map, list(statuses)
     members = () if fleet_map is None else fleet_map.members
     views = [
         _member_view(member, fleet_map, standing.member_id) for member in members if fleet_map is not None
@@ -101,9 +113,10 @@ def fleet_view(standing: FleetStanding, statuses: Iterable[SlotStatus], moves: S
         problem=standing.problem,
         map_epoch=NO_MAP if fleet_map is None else fleet_map.epoch,
         lease_ms=standing.lease_ms,
-        slots=_slots_view(standing, [status.state for status in statuses]),
+        slots=_slots_view(standing, [status.state for status in all_statuses]),
         moves=moves,
         members=tuple(sorted(views, key=lambda view: (view.name, view.address))),
+        troubled_slots=_troubled_slots(all_statuses),
     )
 
 
@@ -145,6 +158,13 @@ def _slots_view(standing: FleetStanding, states: list[SlotState]) -> FleetSlotsV
         wanted=_wanted(standing),
         unassigned=states.count(SlotState.UNASSIGNED),
     )
+
+
+def _troubled_slots(statuses: Iterable[SlotStatus]) -> tuple[TroubledSlotView, ...]:
+    troubled = [status for status in statuses if not status.state.is_well]
+    troubled.sort(key=lambda status: (status.state is not SlotState.STOPPED, status.partition))
+    told = troubled[:_MOST_TROUBLED_SLOTS]
+    return tuple(TroubledSlotView(status.partition, status.state, status.reason) for status in told)
 
 
 def _wanted(standing: FleetStanding) -> int:

@@ -7,7 +7,7 @@ import click
 
 from kproxy.cli.admin_port import with_admin_url
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
-from kproxy.cli.fleet_lines import fleet_facts
+from kproxy.cli.fleet_lines import fleet_facts, fleet_tables
 from kproxy.cli.output import with_form
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item, answer_of, items_of
@@ -33,7 +33,8 @@ def status(admin_url: str, output: str) -> None:
 
     Answers "is it ready, which ports has it opened, are share groups on, which processes serve them together?"
     backingCluster is where the state log is, what its two topics are called there, and how kproxy reaches it: what
-    kproxy log is given, with --command-config unless securityProtocol is PLAINTEXT.
+    kproxy log is given, with --command-config unless securityProtocol is PLAINTEXT. fleet.troubledSlots are slots of
+    the state log that are not served, and why: stopped ones wait for somebody.
     """
     answer = answer_of(admin_url, "status")
     items = items_of(answer)
@@ -65,7 +66,7 @@ def _item_lines(item: Mapping[str, object]) -> Iterator[str]:
         facts += fleet_facts(fleet)
     width = max((len(name) for name, _ in facts), default=0)
     yield from (f"{name.ljust(width)}  {value}" for name, value in facts)
-    lists = {**item, "fleet.members": fleet["members"]} if isinstance(fleet, dict) else item
+    lists = {**item, **fleet_tables(fleet)} if isinstance(fleet, dict) else item
     for name, value in lists.items():
         if isinstance(value, list) and value:
             yield ""

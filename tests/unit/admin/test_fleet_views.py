@@ -22,7 +22,7 @@ STANDING = FleetStanding("fleet", "kproxy-a", "m-1", "settled", "", 5_200, MAP)
 def slots(*states: SlotState) -> InMemoryStateLogSlots:
     made = InMemoryStateLogSlots()
     for number, state in enumerate(states):
-        made.add(number, state)
+        made.add(number, state, reason=f"slot {number} is {state.value}")
     return made
 
 
@@ -61,6 +61,31 @@ def test_slots_are_counted_by_what_becomes_of_them() -> None:
     # Then
     assert (view.count, view.owned, view.ready, view.loading) == (6, 4, 1, 2)
     assert (view.wanted, view.unassigned) == (1, 1)
+
+
+def test_slots_that_somebody_may_have_to_look_at_are_told_with_their_reasons_the_stopped_ones_first() -> None:
+    # Given
+    log = slots(
+        SlotState.READY, SlotState.CLAIMING, SlotState.ELSEWHERE, SlotState.STOPPED, SlotState.LEAVING
+    )
+
+    # When
+    told = fleet_view(STANDING, log.statuses(), MOVES).troubled_slots
+
+    # Then
+    assert [(slot.partition, slot.state) for slot in told] == [
+        (3, SlotState.STOPPED),
+        (1, SlotState.CLAIMING),
+    ]
+    assert [slot.reason for slot in told] == ["slot 3 is stopped", "slot 1 is claiming"]
+
+
+def test_of_many_troubled_slots_ten_are_told() -> None:
+    # When
+    view = fleet_view(STANDING, slots(*[SlotState.LOADING] * 64).statuses(), MOVES)
+
+    # Then
+    assert [slot.partition for slot in view.troubled_slots] == list(range(10))
 
 
 def test_before_the_first_map_there_are_no_members() -> None:

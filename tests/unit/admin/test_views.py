@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from kproxy.admin.cluster.broker_views import KnownBrokerView
-from kproxy.admin.fleet_views import FleetMemberView, FleetSlotsView, FleetView, SlotMovesView
+from kproxy.admin.fleet_views import (
+    FleetMemberView,
+    FleetSlotsView,
+    FleetView,
+    SlotMovesView,
+    TroubledSlotView,
+)
 from kproxy.admin.progress_views import SharePartitionProgress
 from kproxy.admin.readiness import CheckResult
 from kproxy.admin.share_views import (
@@ -211,6 +217,7 @@ def test_what_is_known_at_the_end_alone_stands_behind_the_items() -> None:
         ("FleetSlots", FleetSlotsView, set()),
         ("SlotMoves", SlotMovesView, set()),
         ("FleetMember", FleetMemberView, set()),
+        ("TroubledSlot", TroubledSlotView, set()),
         ("Fleet", FleetView, set()),
         ("ProxyStatus", ProxyStatus, set()),
         ("BackingCluster", BackingClusterView, set()),

@@ -98,6 +98,23 @@ def test_the_fleet_is_shown_as_facts_and_a_table_of_its_members() -> None:
     ]
 
 
+def test_slots_that_are_not_served_are_a_table_with_the_reason_of_each() -> None:
+    # Given
+    slot = {"partition": 3, "state": "stopped", "reason": "a record at offset 7 cannot be used"}
+    answer = status_with(brokers=[], fleet={**FLEET, "members": [], "troubledSlots": [slot]})
+
+    # When
+    with an_http_server(json.dumps(answer)) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert result.output.splitlines()[-3:] == [
+        "fleet.troubledSlots:",
+        "partition  state    reason",
+        "3          stopped  a record at offset 7 cannot be used",
+    ]
+
+
 def test_the_status_is_shown_as_the_json_that_was_answered() -> None:
     # When
     with an_http_server(json.dumps(STATUS)) as url:
