@@ -70,9 +70,13 @@ class ClusterClient:
         self._look([])
         return sorted(self._brokers.values())
 
-    def look(self, topic_names: Sequence[str]) -> MetadataResponse:
-        """Return what some broker says of these topics; no topic is created. Is not tried again."""
-        return self._look([MetadataRequestTopic(name=name) for name in topic_names])
+    def look(self, topic_names: Sequence[str], *, with_operations: bool = False) -> MetadataResponse:
+        """Return what some broker says of these topics; no topic is created. Is not tried again.
+
+        `with_operations` asks what may be done to each, too.
+        """
+        topics = [MetadataRequestTopic(name=name) for name in topic_names]
+        return self._look(topics, with_operations=with_operations)
 
     def ask_any(self, request: Message, response_class: type[R]) -> R:
         """Return the answer of a broker of the bootstrap addresses. Is not tried again."""
@@ -133,8 +137,12 @@ class ClusterClient:
             if not self._deadline.pause(attempt_count):
                 raise failure
 
-    def _look(self, topics: list[MetadataRequestTopic]) -> MetadataResponse:
-        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    def _look(self, topics: list[MetadataRequestTopic], *, with_operations: bool = False) -> MetadataResponse:
+        request = MetadataRequest(
+            topics=topics,
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=with_operations,
+        )
         found = self._any_connection().ask(request, MetadataResponse, oldest=_OLDEST_METADATA)
         self._brokers = {each.node_id: Broker(each.node_id, each.host, each.port) for each in found.brokers}
         return found
