@@ -12,26 +12,9 @@ from kproxy.cli.main import cli
 from kproxy.settings import KEYS
 from kproxy.telemetry.metric_table import DECLARATIONS
 from tests.deploy.rule_files import DEPLOY, alerts
+from tests.deploy.runbook_sections import TEXT, fenced, inline, sections
 
-RUNBOOK: Final = DEPLOY / "RUNBOOK.md"
-TEXT: Final = RUNBOOK.read_text(encoding="utf-8")
 NUMBERS: Final = {"PARTITION": "0", "OFFSET": "4711", "SLOT": "3"}
-
-
-def sections() -> dict[str, str]:
-    """The text under each heading that is an alert's."""
-    parts = re.split(r"^## (\w+)\n", TEXT, flags=re.MULTILINE)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
-
-
-def fenced(text: str) -> list[str]:
-    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return [line for block in blocks for line in block.splitlines()]
-
-
-def inline(text: str) -> list[str]:
-    without_blocks = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    return [code for code in re.findall(r"`([^`\n]+)`", without_blocks) if code.startswith("kproxy ")]
 
 
 def take(line: str) -> None:
