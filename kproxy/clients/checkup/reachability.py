@@ -14,6 +14,8 @@ from kproxy.clients.failures import ClientFailed, NotAllowed
 TIMEOUT_MS: Final = 5_000
 """For each connection."""
 _SHOWN_ADDRESSES: Final = 4
+_LATE_MS: Final = 1_000
+_LATE: Final = "every append to the state log, and every read, waits for it as long: look at its load, its disks and the network"
 
 Resolve = Callable[[str, int], list[str]]
 
@@ -51,13 +53,20 @@ def connection_check(subject: Subject, address: BrokerAddress, *, remedy: str) -
         return subject.failed("connection", f"cannot connect to {address}: {why}", remedy)
 
 
-def login_check(subject: Subject, address: BrokerAddress, access: ClusterAccess) -> Check:
-    """Return whether a broker answers there, by TLS and a login where these are asked for."""
+def login_check(
+    subject: Subject,
+    address: BrokerAddress,
+    access: ClusterAccess,
+    *,
+    now_s: Callable[[], float] = time.monotonic,
+) -> Check:
+    """Return whether a broker answers there, by TLS and a login where these are asked for, and how soon."""
     ways = [
         way
         for way, is_used in (("TLS", access.tls is not None), ("SASL", access.new_login is not None))
         if is_used
     ]
+    began_s = now_s()
     try:
         connection = BrokerConnection(address, Deadline(TIMEOUT_MS), access)
     except NotAllowed as refused:
@@ -65,9 +74,12 @@ def login_check(subject: Subject, address: BrokerAddress, access: ClusterAccess)
     except ClientFailed as failure:
         return subject.failed("login", str(failure), "mend upstream.security.protocol and upstream.ssl.*")
     connection.close()
-    return subject.ok(
-        "login", f"a broker answers, with {' and '.join(ways)}" if ways else "a broker answers, in plaintext"
-    )
+    took_ms = (now_s() - began_s) * 1000
+    how = f"with {' and '.join(ways)}" if ways else "in plaintext"
+    detail = f"a broker answers {how}, in {took_ms:.1f} ms"
+    if took_ms > _LATE_MS:
+        return subject.warning("login", detail, _LATE)
+    return subject.ok("login", detail)
 
 
 def broker_checks(

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from kproxy.clients.checkup.checks import Check, Outcome, Subject
-from kproxy.clients.checkup.reachability import broker_checks
+from kproxy.clients.checkup.reachability import broker_checks, login_check
 from kproxy.clients.cluster.access import ClusterAccess
 from kproxy.clients.cluster.connection import BrokerAddress
 from kproxy.security.logins import PlainLogin
@@ -38,7 +38,26 @@ def test_a_broker_that_lets_everybody_in_is_well() -> None:
 
     # Then
     assert outcomes(checks) == [("name", Outcome.OK), ("connection", Outcome.OK), ("login", Outcome.OK)]
-    assert checks[-1].detail == "a broker answers, in plaintext"
+    assert checks[-1].detail.startswith("a broker answers in plaintext, in ")
+
+
+def test_a_broker_that_answers_late_is_told_with_how_late() -> None:
+    # Given
+    broker, moments = AnsweringBroker(), iter([10.0, 11.5])
+    with loop_in_a_thread() as loop:
+        loop.run(broker.start())
+        address = BrokerAddress("127.0.0.1", broker.address.port)
+
+        # When
+        check = login_check(SUBJECT, address, ClusterAccess(), now_s=lambda: next(moments))
+        loop.run(broker.stop())
+
+    # Then
+    assert (check.outcome, check.detail) == (
+        Outcome.WARNING,
+        "a broker answers in plaintext, in 1500.0 ms",
+    )
+    assert "every append to the state log" in check.remedy
 
 
 def test_wrong_credentials_are_told_with_what_to_mend() -> None:
