@@ -9,11 +9,14 @@ import click
 import pytest
 
 from kproxy.cli.main import cli
+from kproxy.handlers.groups import group_config_keys
 from kproxy.settings import KEYS
 from kproxy.telemetry.metric_table import DECLARATIONS
 from tests.deploy.rule_files import DEPLOY, alerts
 from tests.deploy.runbook_sections import TEXT, fenced, inline, sections
 
+OF_GROUPS: Final = {group_config_keys.DELIVERY_COUNT_LIMIT, group_config_keys.PARTITION_MAX_RECORD_LOCKS}
+OF_TOPICS: Final = {"min.insync.replicas", "retention.ms", "unclean.leader.election.enable"}
 NUMBERS: Final = {"PARTITION": "0", "OFFSET": "4711", "SLOT": "3"}
 
 
@@ -94,10 +97,11 @@ def test_every_alert_that_a_section_names_is_there() -> None:
 
 def test_every_key_that_is_named_is_there() -> None:
     # When
-    named = set(re.findall(r"`(kproxy(?:\.[a-z]+)+)(?:=\w+)?`", TEXT))
+    named = set(re.findall(r"`([a-z]+(?:\.[a-z]+)+)(?:=\w+)?`", TEXT))
 
     # Then
-    assert named <= {*KEYS, "kproxy.toml"}
+    assert {"kproxy.fleet.group", "share.delivery.count.limit"} <= named
+    assert named <= {*KEYS, *OF_GROUPS, *OF_TOPICS}
 
 
 def test_every_link_leads_to_a_file() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_fleet import kproxy_fleet
 from tests.real_kafka.prometheus_process import prometheus
-from tests.troubles.ground import QUICK, Ground
+from tests.troubles.ground import QUICK, WITH_AN_AUTHORIZER, Ground
 from tests.troubles.wall import HOST
 
 
@@ -22,5 +22,8 @@ def program() -> Path:
 
 @pytest.fixture(scope="session")
 def ground(program: Path) -> Iterator[Ground]:
-    with KafkaCluster(proxied_host=HOST) as cluster, kproxy_fleet(cluster, 2, settings=QUICK) as fleet:
+    with (
+        KafkaCluster(proxied_host=HOST, broker_settings=WITH_AN_AUTHORIZER) as cluster,
+        kproxy_fleet(cluster, 2, settings=QUICK) as fleet,
+    ):
         yield Ground(cluster, fleet)

@@ -8,6 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from tests.real_kafka.administration import (
     ANSWER_TIMEOUT_SECONDS,
@@ -22,7 +30,13 @@ from tests.real_kafka.raw_share_member import RawShareMember
 from tests.real_kafka.session_clusters import QUICK_HEARTBEATS, SHORT_LOCKS
 from tests.troubles.wall import HOST, Wall
 
-QUICK: Final[dict[str, str | int]] = {**QUICK_HEARTBEATS, **SHORT_LOCKS}
+EVERYBODY_MAY: Final = {"allow.everyone.if.no.acl.found": "true"}
+WITH_AN_AUTHORIZER: Final = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    **EVERYBODY_MAY,
+}
+"""Of the brokers, so that a right can be taken away."""
+QUICK: Final[dict[str, str | int]] = {**QUICK_HEARTBEATS, **SHORT_LOCKS, **EVERYBODY_MAY}
 EARLIEST: Final = {"share.auto.offset.reset": "earliest"}
 A_MINUTE_MS: Final = 60_000
 
@@ -68,6 +82,17 @@ class Ground:
         ((host, _),) = self.cluster.proxied_addresses.values()
         return stack.enter_context(Wall((HOST, port), (host, port)))
 
+    def deny(self, topic: str, operation: AclOperation) -> None:
+        """Let nobody do this to a topic any more, and everybody all the rest."""
+        lists = ((operation, AclPermissionType.DENY), (AclOperation.ALL, AclPermissionType.ALLOW))
+        bindings = [
+            AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:*", "*", each, how)
+            for each, how in lists
+        ]
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap_servers})
+        for made in admin.create_acls(bindings).values():
+            made.result(ANSWER_TIMEOUT_SECONDS)
+
     def topic(self, count: int, *, minutes_old: int = 0, value: str = "order") -> str:
         """Return a new topic with so many records in its only partition, written so long ago."""
         brokers = self.cluster.bootstrap_servers
@@ -109,5 +134,5 @@ def acquired(member: RawShareMember) -> list[tuple[int, int, int]]:
 
 def _leave(member: RawShareMember) -> None:
     """Let go of what it holds, if there is still somebody to tell: others look at the same fleet next."""
-    with contextlib.suppress(OSError, AssertionError):
+    with contextlib.suppress(OSError, EOFError, AssertionError):
         member.leave_group()

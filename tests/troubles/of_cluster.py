@@ -6,7 +6,6 @@ from typing import ClassVar, Final
 from tests.real_kafka.kproxy_process import KproxyProcess
 from tests.real_kafka.raw_connection import RawConnection
 from tests.real_kafka.tools import config_command
-from tests.troubles.ground import acquired
 from tests.troubles.of_fleet import WHILE_SLOTS_MOVE
 from tests.troubles.trouble import CHECK_FAILED, Told, Trouble, says
 from tests.worlds.certificate_authority import CertificateAuthority, Issued
@@ -101,7 +100,7 @@ class CertificateUnusable(WithTls):
 
     told: ClassVar[Mapping[str, Told]] = {
         "kproxy config validate -c kproxy.toml": says("kproxy.key", exit_code=USAGE),
-        "kproxy doctor -c kproxy.toml": says("kproxy.key", exit_code=CHECK_FAILED),
+        "kproxy status": says("certificates:", "listener", "kproxy.crt"),
     }
 
     def strike(self) -> None:
@@ -113,28 +112,28 @@ class CertificateUnusable(WithTls):
 
 
 class ThrottledByCluster(Trouble):
-    """The cluster gives the client id of kproxies next to nothing, and a group works."""
+    """The cluster gives the client id of kproxies next to nothing, while a group works."""
 
     told: ClassVar[Mapping[str, Told]] = {
         "kproxy brokers": says("127.0.0.1"),
         "kproxy top --sort lag --count 1": says("workers"),
     }
     beside: ClassVar[frozenset[str]] = frozenset({"KproxyAppendsSlow"})
-    RECORDS: Final = 20
+    RECORDS: Final = 2_000
     CLIENT: Final = ("--alter", "--entity-type", "clients", "--entity-name", "kproxy")
+    QUOTAS: Final = "producer_byte_rate=1000,consumer_byte_rate=1000"
 
     def prepare(self) -> Sequence[KproxyProcess]:
-        return self.start({})
+        kproxies = self.start({})
+        group, topic = self.ground.group(self.asked), self.ground.topic(self.RECORDS)
+        self.member = self.ground.member(self.asked, group, topic, self.stack)
+        return kproxies
 
     def strike(self) -> None:
         brokers = self.ground.cluster.bootstrap_servers
         self.stack.callback(
             config_command, brokers, *self.CLIENT, "--delete-config", "producer_byte_rate,consumer_byte_rate"
         )
-        config_command(brokers, *self.CLIENT, "--add-config", "producer_byte_rate=20,consumer_byte_rate=20")
-        topic = self.ground.topic(self.RECORDS)
-        group = self.ground.group(self.asked)
-        member = self.ground.member(self.asked, group, topic, self.stack)
-        acquired(member)
+        config_command(brokers, *self.CLIENT, "--add-config", self.QUOTAS)
         while not self.asked.metrics().total("kproxy_broker_throttles_total"):
-            member.fetch()
+            self.member.fetch()

@@ -23,7 +23,7 @@ class ServesNothing(Trouble):
         "KproxyPeersUnreachable",
     }
     told: ClassVar[Mapping[str, Told]] = {
-        "kproxy status": says("lease", exit_code=CHECK_FAILED),
+        "kproxy status": says("fleet.lease                      0.0 s", exit_code=CHECK_FAILED),
         "kproxy brokers": says("127.81.0.1"),
         "kproxy doctor -b broker1:9092": says("FAILED", "{broker1:9092}", exit_code=CHECK_FAILED),
     }
@@ -61,7 +61,7 @@ class SlotsLost(Trouble):
     """A process stands still for longer than its session in the fleet's group lasts."""
 
     told: ClassVar[Mapping[str, Told]] = {
-        "kproxy status --watch": says("ready", exit_code=130),
+        "kproxy status --watch": says("ready", "lost so far"),
         "kproxy brokers": says("127.0.0.1"),
     }
     beside: ClassVar[frozenset[str]] = WHILE_SLOTS_MOVE | {

@@ -6,36 +6,17 @@ from functools import partial
 from typing import ClassVar, Final
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, AdminClient
 
 from kproxy.share.record_state import AcknowledgeType
 from kproxy.wire.records import Record
 from tests.in_memory.written_log import a_snapshot, a_tombstone
-from tests.real_kafka.administration import (
-    ANSWER_TIMEOUT_SECONDS,
-    create_topic,
-    end_offset,
-    produce,
-    set_topic_settings,
-    unique_name,
-)
-from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.administration import ANSWER_TIMEOUT_SECONDS, end_offset
 from tests.real_kafka.kproxy_fleet import group_in_slot
 from tests.real_kafka.kproxy_process import STATE_TOPIC_PARTITIONS, KproxyPorts, KproxyProcess
 from tests.troubles.ground import acquired
 from tests.troubles.trouble import CHECK_FAILED, Told, Trouble, says
 from tests.troubles.wall import Wall
-
-AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-TWO_IN_SYNC: Final = {"min.insync.replicas": "2"}
-"""More than the one replica that there is."""
 
 
 class OfTheStateLog(Trouble):
@@ -44,10 +25,14 @@ class OfTheStateLog(Trouble):
     wall: Wall | None = None
 
     def prepare(self) -> Sequence[KproxyProcess]:
-        self.settings = self.ground.settings_of_a_fleet()
+        self.settings = {**self.ground.settings_of_a_fleet(), **self.more_settings()}
         self.ports = self.stack.enter_context(KproxyPorts())
         self.asked = self.run()
         return [self.asked]
+
+    def more_settings(self) -> Mapping[str, str | int]:
+        """What its kproxy is told beside where its topics are."""
+        return {}
 
     def run(self, *, is_ready: bool = True) -> KproxyProcess:
         """Start a kproxy at these ports."""
@@ -108,7 +93,8 @@ class StateLost(OfTheStateLog):
             TopicPartition(self.state_topic, partition, end_offset(brokers, self.state_topic, partition))
             for partition in range(STATE_TOPIC_PARTITIONS)
         ]
-        for answer in AdminClient({"bootstrap.servers": brokers}).delete_records(whole).values():
+        admin = AdminClient({"bootstrap.servers": brokers})
+        for answer in admin.delete_records(whole).values():
             answer.result(ANSWER_TIMEOUT_SECONDS)
 
 
@@ -116,7 +102,9 @@ class SlotStopped(OfTheStateLog):
     """A record of the state topic is damaged, and kproxy is restarted."""
 
     told: ClassVar[Mapping[str, Told]] = {
-        "kproxy status": says("fleet.troubledSlots", "{SLOT}          stopped", "offset {OFFSET}"),
+        "kproxy status": says(
+            "fleet.troubledSlots", "{SLOT}          stopped", "offset {OFFSET}", exit_code=CHECK_FAILED
+        ),
         "kproxy log stats -b broker1:9092": says("Undecodable=1", exit_code=6),
         "kproxy log dump -b broker1:9092 --log-partition SLOT --from-offset OFFSET --max-records 5": says(
             "cannot be decoded", exit_code=6
@@ -139,12 +127,12 @@ class SlotStopped(OfTheStateLog):
 
 
 class StateLogUnavailable(OfTheStateLog):
-    """The topics want more replicas in sync than there are, and kproxy is restarted."""
+    """Somebody takes the right to write to the topics away, and kproxy is restarted."""
 
     beside: ClassVar[frozenset[str]] = frozenset({"KproxySlotsWithoutOwner"})
     told: ClassVar[Mapping[str, Told]] = {
-        "kproxy status": says("NOT_ENOUGH_REPLICAS", exit_code=CHECK_FAILED),
-        "kproxy doctor -b broker1:9092": says("min.insync.replicas", exit_code=CHECK_FAILED),
+        "kproxy status": says("not-ready", "TOPIC_AUTHORIZATION_FAILED", exit_code=CHECK_FAILED),
+        "kproxy doctor -b broker1:9092": says("rights: not allowed: Write", exit_code=CHECK_FAILED),
         "kproxy brokers": says("127.0.0.1"),
     }
 
@@ -153,7 +141,7 @@ class StateLogUnavailable(OfTheStateLog):
 
     def strike_between(self) -> None:
         for topic in (self.state_topic, self.groups_topic):
-            set_topic_settings(self.ground.cluster.bootstrap_servers, topic, TWO_IN_SYNC)
+            self.ground.deny(topic, AclOperation.WRITE)
 
 
 class SlotsWithoutOwner(StateLogUnavailable):
@@ -161,7 +149,7 @@ class SlotsWithoutOwner(StateLogUnavailable):
 
     beside: ClassVar[frozenset[str]] = frozenset({"KproxyStateLogUnavailable"})
     told: ClassVar[Mapping[str, Told]] = {
-        "kproxy status": says("NOT_ENOUGH_REPLICAS", exit_code=CHECK_FAILED),
+        "kproxy status": says("fleet.troubledSlots", "claiming", exit_code=CHECK_FAILED),
         "kproxy brokers": says("127.0.0.1"),
     }
 
@@ -196,7 +184,7 @@ class AppendsSlow(Trouble):
 
     told: ClassVar[Mapping[str, Told]] = {
         "kproxy brokers": says("127.81.0.1"),
-        "kproxy doctor -b broker1:9092": says("ok"),
+        "kproxy doctor -b broker1:9092": says("warning  login: a broker answers in plaintext, in 1"),
     }
     beside: ClassVar[frozenset[str]] = frozenset({"KproxyStateLogUnavailable"})
     DELAY_SECONDS: Final = 1.3
@@ -250,8 +238,8 @@ class LoadingSlow(OfTheStateLog):
         self.wall.delay_seconds = self.DELAY_SECONDS
 
 
-class PruningFails(Trouble):
-    """The cluster has an authorizer, which refuses Delete on the state topic."""
+class PruningFails(OfTheStateLog):
+    """Somebody takes the right to delete from the state topic away."""
 
     told: ClassVar[Mapping[str, Told]] = {
         "kproxy doctor -b broker1:9092": says("rights: not allowed: Delete", exit_code=CHECK_FAILED),
@@ -259,39 +247,14 @@ class PruningFails(Trouble):
     }
     OFTEN_MS: Final = 500
 
-    def prepare(self) -> Sequence[KproxyProcess]:
-        everybody = {"allow.everyone.if.no.acl.found": "true"}
-        self.cluster = self.stack.enter_context(
-            KafkaCluster(broker_settings={"authorizer.class.name": AUTHORIZER, **everybody})
-        )
-        self.names["broker1:9092"] = self.cluster.bootstrap_servers
-        self.settings = {
-            **self.ground.settings_of_a_fleet(),
-            **everybody,
+    def more_settings(self) -> Mapping[str, str | int]:
+        return {
             "kproxy.state.history.ms": 0,
             "share.coordinator.state.topic.prune.interval.ms": self.OFTEN_MS,
             "share.coordinator.cold.partition.snapshot.interval.ms": self.OFTEN_MS,
         }
-        self.asked = self.stack.enter_context(
-            KproxyProcess(self.cluster.bootstrap_servers, settings=self.settings)
-        )
-        self.asked.wait_until_ready()
-        return [self.asked]
 
     def strike(self) -> None:
-        topic = str(self.settings["kproxy.state.topic.name"])
-        rights = (
-            (AclOperation.DELETE, AclPermissionType.DENY),
-            (AclOperation.ALL, AclPermissionType.ALLOW),
-        )
-        bindings = [
-            AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:*", "*", operation, how)
-            for operation, how in rights
-        ]
-        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap_servers})
-        for made in admin.create_acls(bindings).values():
-            made.result(ANSWER_TIMEOUT_SECONDS)
-        orders = create_topic(self.cluster.bootstrap_servers, unique_name("orders"))
-        produce(self.cluster.bootstrap_servers, orders, ["1"])
-        member = self.ground.member(self.asked, self.ground.group(self.asked), orders, self.stack)
-        acquired(member)
+        self.ground.deny(self.state_topic, AclOperation.DELETE)
+        group = self.ground.group(self.asked)
+        acquired(self.ground.member(self.asked, group, self.ground.topic(1), self.stack))
