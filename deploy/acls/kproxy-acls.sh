@@ -53,7 +53,7 @@ allow() { # what of which pattern, operations
 }
 
 # The two topics of the state log: made, read, written, and pruned.
-allow --topic "$names" prefixed Read Write Create Alter Delete DescribeConfigs AlterConfigs
+allow --topic "$names" prefixed Read Write Create Delete DescribeConfigs
 # The group by which several kproxies know of each other.
 allow --group "$names" prefixed Read
 # Transactional ids, of which only the fences are used: one writer for each slot.

@@ -17,6 +17,7 @@ from kproxy.wording import counted
 
 if TYPE_CHECKING:
     from kproxy.clients.checkup.cluster_checks import StateTopicWishes
+    from kproxy.clients.checkup.own_rights_checks import OwnNames
     from kproxy.clients.cluster.access import ClusterAccess
     from kproxy.clients.cluster.cluster_client import ClusterClient
     from kproxy.clients.cluster.connection import BrokerAddress
@@ -39,6 +40,7 @@ _UNREACHABLE: Final = (
 \b
   kproxy doctor -c kproxy.toml
   kproxy doctor -b broker1:9092,broker2:9092 --admin-url http://127.0.0.1:9644
+  kproxy doctor -c kproxy.toml --topic orders
   kproxy doctor -c kproxy.toml -o json | jq '.items[] | select(.outcome == "failed")'
 
 Nothing is changed: of topics that are missing the cluster is asked whether it would make them. The exit code is 5
@@ -47,8 +49,15 @@ when a check failed. How far the clocks of brokers are off no request tells; kpr
 )
 @with_backing_cluster
 @with_admin_url
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="NAME",
+    help="A topic that share groups are to consume: may kproxy read it? May be given again.",
+)
 @with_form("text", "json", default="text")
-def doctor(cluster: BackingCluster, admin_url: str, output: str) -> None:
+def doctor(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...], output: str) -> None:
     """Look for what stands in the way of kproxy: each failure with its remedy.
 
     Names, connections, TLS, logins and versions of the brokers, at their bootstrap addresses and where they advertise
@@ -56,7 +65,7 @@ def doctor(cluster: BackingCluster, admin_url: str, output: str) -> None:
     can reach the addresses that it advertises.
     """
     found: list[Check] = []
-    for check in _checks(cluster, admin_url):
+    for check in _checks(cluster, admin_url, topics):
         found.append(check)
         if output == "text":
             _print(check, is_new_subject=len(found) < 2 or found[-2].subject != check.subject)
@@ -93,7 +102,7 @@ def _print(check: Check, *, is_new_subject: bool) -> None:
         click.echo(f"           -> {cell_text(check.remedy)}")
 
 
-def _checks(cluster: BackingCluster, admin_url: str) -> Iterator[Check]:
+def _checks(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...]) -> Iterator[Check]:
     from kproxy.clients.checkup.proxy_checks import proxy_checks
     from kproxy.clients.checkup.reachability import broker_checks
     from kproxy.clients.cluster.connection import BrokerAddress
@@ -103,44 +112,62 @@ def _checks(cluster: BackingCluster, admin_url: str) -> Iterator[Check]:
     servers = [BrokerAddress(each.host, each.port) for each in cluster.settings.bootstrap_servers]
     for address in servers:
         yield from broker_checks(Subject(str(address)), address, access, remedy=_UNREACHABLE)
-    yield from _of_the_cluster(cluster, servers, access)
+    yield from _of_the_cluster(cluster, servers, access, topics)
     yield from proxy_checks(Subject(f"kproxy at {admin_url}"), admin_url, SystemWallClock().now_ms)
 
 
 def _of_the_cluster(
-    cluster: BackingCluster, servers: list["BrokerAddress"], access: "ClusterAccess"
+    cluster: BackingCluster,
+    servers: list["BrokerAddress"],
+    access: "ClusterAccess",
+    topics: tuple[str, ...],
 ) -> Iterator[Check]:
+    from kproxy.clients.checkup.own_rights_checks import own_rights_checks
     from kproxy.clients.cluster.cluster_client import connected_cluster
     from kproxy.clients.cluster.deadline import Deadline
 
     subject = Subject("the cluster")
     try:
         with connected_cluster(servers, Deadline(_TIMEOUT_MS), access) as client:
-            yield from _asked(cluster, client, subject, servers, access)
+            yield from _asked(cluster, client, subject)
+            yield from own_rights_checks(Subject("kproxy's rights"), client, _own_names(cluster, topics))
+            yield from _advertised(client, servers, access)
     except ClientFailed as failure:
         yield subject.failed(
             "answers", str(failure), "without a broker that answers nothing else can be looked at"
         )
 
 
-def _asked(
-    cluster: BackingCluster,
-    client: "ClusterClient",
-    subject: Subject,
-    servers: list["BrokerAddress"],
-    access: "ClusterAccess",
-) -> Iterator[Check]:
+def _asked(cluster: BackingCluster, client: "ClusterClient", subject: Subject) -> Iterator[Check]:
     from kproxy.clients.checkup.cluster_checks import rights_checks, topic_checks, version_checks
-    from kproxy.clients.checkup.reachability import broker_checks
 
     yield from version_checks(subject, client)
     yield from rights_checks(subject, client)
     for wishes in _wishes(cluster):
         yield from topic_checks(Subject(f"topic {wishes.name}"), client, wishes)
+
+
+def _advertised(
+    client: "ClusterClient", servers: list["BrokerAddress"], access: "ClusterAccess"
+) -> Iterator[Check]:
+    from kproxy.clients.checkup.reachability import broker_checks
+
     for broker in client.brokers():
         if broker.address not in servers:
             advertised = Subject(f"{broker.address} (advertised by broker {broker.node_id})")
             yield from broker_checks(advertised, broker.address, access, remedy=_UNREACHABLE)
+
+
+def _own_names(cluster: BackingCluster, topics: tuple[str, ...]) -> "OwnNames":
+    from kproxy.clients.checkup.own_rights_checks import OwnNames
+
+    settings = cluster.settings
+    return OwnNames(
+        (settings.state_topic_name, settings.groups_topic_name),
+        f"{settings.state_topic_name}-",
+        settings.fleet_group,
+        topics,
+    )
 
 
 def _wishes(cluster: BackingCluster) -> Iterator["StateTopicWishes"]:

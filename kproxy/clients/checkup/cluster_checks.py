@@ -187,7 +187,7 @@ def _creation_check(subject: Subject, client: ClusterClient, wishes: StateTopicW
     if code in _DENIED:
         return subject.failed(
             "topic",
-            "is not there, and kproxy's principal may not create it",
+            "is not there, and kproxy's principal may not create it: it lacks Create there",
             f"allow it {wishes.required_rights}, or create the topic yourself",
         )
     return subject.failed("topic", f"is not there, and cannot be created: {why}", "ask who runs the cluster")

@@ -14,7 +14,7 @@ from kproxy.wire.codecs import Message
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
-from kproxy.wire.messages.metadata_response import MetadataResponse
+from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 
 R = TypeVar("R", bound=Message)
 T = TypeVar("T")
@@ -24,6 +24,8 @@ _ONE_KEY_VERSION: Final = 3
 """The newest FindCoordinator that asks for one key; every broker from 2.8 on knows it."""
 _OLDEST_METADATA: Final = 4
 """The oldest that can say not to create topics."""
+_OLDEST_WITH_RIGHTS: Final = 8
+"""The oldest Metadata that tells of rights."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -77,6 +79,14 @@ class ClusterClient:
         """
         topics = [MetadataRequestTopic(name=name) for name in topic_names]
         return self._look(topics, with_operations=with_operations)
+
+    def rights(self, topic_names: Sequence[str]) -> Sequence[MetadataResponseTopic]:
+        """Return what some broker says of these topics, with what this client may do there. Is not tried again."""
+        topics = [MetadataRequestTopic(name=name) for name in topic_names]
+        request = MetadataRequest(
+            topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=True
+        )
+        return self._any_connection().ask(request, MetadataResponse, oldest=_OLDEST_WITH_RIGHTS).topics
 
     def ask_any(self, request: Message, response_class: type[R]) -> R:
         """Return the answer of a broker of the bootstrap addresses. Is not tried again."""

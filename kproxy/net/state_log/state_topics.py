@@ -197,8 +197,8 @@ class StateTopics:
             raise StateTopicUnusable(self._too_few_brokers(result.name))
         if code in _DENIED:
             raise StateTopicUnusable(
-                f"kproxy may not create topic {result.name}: allow its principal {self._plan.required_acls()} "
-                "(deploy/acls/kproxy-acls.sh grants it all), or create the topic yourself"
+                f"kproxy may not create topic {result.name}: its principal lacks Create there. In all it needs "
+                f"{self._plan.required_acls()} (deploy/acls/kproxy-acls.sh grants it all); or create the topic yourself"
             )
         if code in {ErrorCode.POLICY_VIOLATION, ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_TOPIC_EXCEPTION}:
             raise StateTopicUnusable(

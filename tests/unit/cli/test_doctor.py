@@ -9,6 +9,9 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kproxy.wire.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from kproxy.wire.messages.describe_acls_response import DescribeAclsResponse
+from kproxy.wire.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from kproxy.wire.messages.end_txn_response import EndTxnResponse
+from kproxy.wire.messages.heartbeat_response import HeartbeatResponse
 from kproxy.wire.messages.metadata_response import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -19,7 +22,14 @@ from tests.in_memory.loop_in_a_thread import loop_in_a_thread
 
 
 def run(*arguments: str, may_create: bool = True) -> tuple[Result, str]:
-    keys = [ApiVersion(key, 0, 3) for key in (18, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_ACLS)]
+    asked = (
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.HEARTBEAT,
+        ApiKey.END_TXN,
+        ApiKey.DESCRIBE_GROUPS,
+    )
+    keys = [ApiVersion(key, 0, 3) for key in (18, *asked)]
     topic = CreatableTopicResult(name="t", error_code=0 if may_create else 29)
     broker = AnsweringBroker()
     broker.answers = {
@@ -30,6 +40,9 @@ def run(*arguments: str, may_create: bool = True) -> tuple[Result, str]:
         ),
         ApiKey.CREATE_TOPICS: lambda _: CreateTopicsResponse(topics=[topic]),
         ApiKey.DESCRIBE_ACLS: lambda _: DescribeAclsResponse(error_code=54),
+        ApiKey.HEARTBEAT: lambda _: HeartbeatResponse(error_code=25),
+        ApiKey.END_TXN: lambda _: EndTxnResponse(error_code=49),
+        ApiKey.DESCRIBE_GROUPS: lambda _: DescribeGroupsResponse(groups=[DescribedGroup()]),
     }
     with loop_in_a_thread() as loop:
         loop.run(broker.start())
@@ -56,7 +69,7 @@ def test_a_cluster_that_is_well_is_told_check_by_check() -> None:
         "the cluster",
     ]
     assert lines[3].startswith("  ok       login: a broker answers in plaintext, in ")
-    assert lines[-1] == "all is well: 9 checks"
+    assert lines[-1] == "all is well: 12 checks"
 
 
 def test_what_failed_comes_with_its_remedy_and_ends_with_5() -> None:
@@ -64,9 +77,9 @@ def test_what_failed_comes_with_its_remedy_and_ends_with_5() -> None:
     result, _ = run(may_create=False)
 
     # Then
-    assert (result.exit_code, result.stderr) == (5, "Error: 2 checks of 9 failed\n")
+    assert (result.exit_code, result.stderr) == (5, "Error: 2 checks of 12 failed\n")
     assert "  FAILED   topic: is not there, and kproxy's principal may not create it" in result.stdout
-    assert "           -> allow it Read, Write, Create, " in result.stdout
+    assert "           -> allow it Read, Write, Create, Delete" in result.stdout
 
 
 def test_scripts_get_every_check_as_an_item() -> None:

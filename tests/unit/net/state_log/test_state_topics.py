@@ -155,6 +155,7 @@ async def test_a_principal_that_may_not_create_topics_is_told_the_permissions_it
     refusal = await refusal_of(cluster)
 
     # Then
+    assert "its principal lacks Create there" in refusal
     for resource, operations in OWN_RIGHTS.items():
         for operation in operations:
             assert operation_name(operation) in refusal, resource
