@@ -1,6 +1,7 @@
 """Whether a running kproxy is well, and whether clients at this place can reach what it advertises."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -58,8 +59,11 @@ def _advertised_checks(broker: dict[str, Any]) -> Iterator[Check]:
     address = BrokerAddress(host.strip("[]"), int(port))
     subject = Subject(f"{broker['advertised']} (advertised for broker {broker['nodeId']})")
     name = name_check(subject, address)
-    yield name
-    if name.outcome is Outcome.OK:
+    if name.outcome is Outcome.FAILED:
+        remedy = "clients here cannot use it: set kproxy.advertised.host to a name or address that they know"
+        yield replace(name, remedy=remedy)
+    else:
+        yield name
         yield connection_check(
             subject,
             address,

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from kproxy.errors import KproxyError
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker, BrokerAddresses
+from kproxy.net.advertised_host import warn_if_unknown
 from kproxy.net.dialing import TlsContext
 from kproxy.net.relay.early_ports import BACKLOG, EarlyPorts
 from kproxy.net.relay.limited_connection import LimitedConnection
@@ -121,6 +122,7 @@ class Listeners:
         self._is_first_bind_over.set()
         self._are_admitted = True
         self._brokers: dict[int, BackingBroker] = {}
+        self._looked_up: set[str] = set()
 
     @property
     def bound_ports(self) -> Mapping[int, int]:
@@ -221,8 +223,15 @@ class Listeners:
             log.info(
                 "broker_port_bound", node=broker.node_id, port=port, broker=f"{broker.host}:{broker.port}"
             )
+            self._look_up(self._plan.host_of(broker.node_id))
         address = AdvertisedAddress(self._plan.host_of(broker.node_id), self.bound_ports[broker.node_id])
         self._addresses.advertise(broker.node_id, address)
+
+    def _look_up(self, host: str) -> None:
+        """Let the log say once, in a while, if there is no such host; nothing waits for that."""
+        if host not in self._looked_up:
+            self._looked_up.add(host)
+            self._relay.tasks.spawn(warn_if_unknown(host), name=f"look up {host}")
 
     async def stop_accepting(self) -> None:
         """Close every port; connections that are open stay."""

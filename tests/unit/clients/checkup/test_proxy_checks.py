@@ -67,6 +67,16 @@ def test_an_advertised_address_that_cannot_be_reached_is_told_with_the_key_to_se
     assert last.subject == f"127.0.0.1:{port} (advertised for broker 1)"
 
 
+def test_an_advertised_name_that_is_not_known_here_is_told_with_the_key_to_set() -> None:
+    # When
+    with admin_port(brokers=[{"nodeId": 1, "advertised": "kproxy.invalid:19101"}]) as url:
+        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS))[-1]
+
+    # Then
+    assert (last.outcome, last.name) == (Outcome.FAILED, "name")
+    assert "set kproxy.advertised.host to a name or address that they know" in last.remedy
+
+
 def test_clocks_that_differ_are_told() -> None:
     assert outcomes(NOON_MS - 5_000)["clock"] is Outcome.WARNING
 

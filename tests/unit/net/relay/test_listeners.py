@@ -116,16 +116,32 @@ async def test_a_broker_that_joins_and_gets_no_port_is_told_of_and_gets_it_once_
             joining = [BackingBroker(5, "joining", 9092)]
             with socket.create_server((BIND_HOST, 0)) as occupant:
                 port = occupant.getsockname()[1]
-                plan = PortPlan(BIND_HOST, 0, port - 5, "kproxy")
+                plan = PortPlan(BIND_HOST, 0, port - 5, BIND_HOST)
                 listeners = Listeners(plan, under_test.relay, under_test.addresses)
                 await listeners.follow(joining)
                 assert under_test.addresses.address_of(5) is None
 
             await listeners.bind_newcomers(joining)
 
-            assert under_test.addresses.address_of(5) == AdvertisedAddress("kproxy", port)
+            assert under_test.addresses.address_of(5) == AdvertisedAddress(BIND_HOST, port)
             await listeners.stop_accepting()
     assert [record.msg for record in caplog.records] == ["port_unavailable", "broker_port_bound"]
+
+
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_host_to_advertise_that_nobody_knows_is_told_once_for_all_brokers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        # A label without a character: no name server is asked.
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy..example", {5: free_port(), 6: free_port()})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses)
+
+        await listeners.bind([BackingBroker(5, "one", 9092), BackingBroker(6, "another", 9092)])
+
+        await until(lambda: "advertised_host_unknown" in [record.msg for record in caplog.records])
+        await listeners.stop_accepting()
+    assert [record.msg for record in caplog.records] == ["advertised_host_unknown"]
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
