@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from tests.benchmarks import fleet, refusals, relay, relay_tls, replay, share
+from tests.benchmarks import fleet, refusals, relay, relay_tls, replay, share, sizing
 from tests.benchmarks.frame_connection import ConnectionEnded
 from tests.benchmarks.placement import TooFewCores
 from tests.benchmarks.record_streams import RecordsLost
@@ -57,6 +57,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "relay-tls": relay_tls.run,
     "replay": replay.run,
     "share": share.run,
+    "sizing": sizing.run,
 }
 
 
