@@ -76,7 +76,7 @@ class PeerRoutes(RoutingTable):
             for api in self._entries
             for version in range(api.min_version, api.max_version + 1)
         }
-        # Answered without a look: see `PeerTwin.say_more` and `PeerTwin.send_left`.
+        # Answered without a look: see `PeerTwin.say_more` and `PeerTwin.say_gone`.
         table[int(MORE_API_KEY), MORE_VERSION] = table[self.farewell] = Disposition.EXAMINE
         return table
 

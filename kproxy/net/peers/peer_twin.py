@@ -25,7 +25,7 @@ MORE_VERSION: Final = 0
 """What is asked behind a request, only for the peer to see that there is more; see `say_more`."""
 
 GONE_VERSION: Final = 1
-"""Of an ApiVersions by which the peer hears that the client of what follows is gone; see `send_left`."""
+"""Of an ApiVersions by which the peer hears that the client of what follows is gone; see `say_gone`."""
 
 
 class Answer(Protocol):
@@ -157,10 +157,19 @@ class PeerTwin(asyncio.Protocol):
         The peer hears that the client is gone before: by the end of the connection it would hear it too late.
         """
         self.forsake()
-        if not self._has_said_gone:
-            self._has_said_gone = True
-            self._send(_versions_request(GONE_VERSION, "kproxy-gone"))
+        self.say_gone()
         self._send(request)
+
+    def say_gone(self) -> None:
+        """Let the peer hear, once, that the client of all that follows is gone: an ApiVersions of its own version.
+
+        What is asked behind it is answered, and taken, as before. The twin is open.
+        """
+        if self._has_said_gone:
+            return
+        self._has_said_gone = True
+        self._owed.append(_Owed(KEEPALIVE_CORRELATION_ID, None))
+        self._send(_versions_request(GONE_VERSION, "kproxy-gone"))
 
     def say_more(self) -> None:
         """Let the peer see that something stands behind the request: an ApiVersions, which it answers without a look.

@@ -91,7 +91,8 @@ class PeerTwins:
         """Return the answer of `peer` to `request`, decoded; it serves that itself.
 
         The connection is that of `context.connection_id`; 0 and below stand for this process. What a client asks that
-        has gone meanwhile has a connection of its own.
+        has gone meanwhile has a connection of its own, on which `peer` hears so first: the member may have begun anew
+        elsewhere, and nothing of that is its predecessor's to take.
 
         Raises:
             CoordinatorNotAvailable: it cannot be reached, ended the connection, or did not answer in time.
@@ -100,8 +101,8 @@ class PeerTwins:
         try:
             if context.caller.is_gone:
                 async with self._passing_place(client, peer) as place:
-                    return await self._ask(place, request)
-            return await self._ask(self._place(client, peer), request)
+                    return await self._ask(place, request, context)
+            return await self._ask(self._place(client, peer), request, context)
         except (PeerFailure, MalformedMessage) as failure:
             raise CoordinatorNotAvailable(_no_answer_of(peer, failure)) from failure
 
@@ -166,7 +167,7 @@ class PeerTwins:
         owner = partial(self._owners.peer_of_group, group_id)
         return OwnedAnswer(answer, peer, owner=owner, is_sure=self._is_sure)
 
-    async def _ask(self, place: TwinPlace, request: DecodedRequest) -> Message:
+    async def _ask(self, place: TwinPlace, request: DecodedRequest, context: RequestContext) -> Message:
         api_key, version, number = request.api_key, request.api_version, request.correlation_id
         message = request.message
         frame = codecs.encode_request(api_key, version, number, request.client_id, message)
@@ -177,7 +178,10 @@ class PeerTwins:
                 taken = self._owned(answer, place.peer, message.group_id or "")
                 wait_ms = max(message.max_wait_ms, 0)
             async with place.turn:
-                (await place.twin()).ask(frame, taken, correlation_id=number, extra_patience_ms=wait_ms)
+                twin = await place.twin()
+                if context.caller.is_gone:  # or went while the peer was dialled
+                    twin.say_gone()
+                twin.ask(frame, taken, correlation_id=number, extra_patience_ms=wait_ms)
                 whole = await answer.frame()
             return await self._decoder.message_of(api_key, version, whole)
 
