@@ -173,14 +173,7 @@ def _own_names(cluster: BackingCluster, topics: tuple[str, ...]) -> "OwnNames":
 def _wishes(cluster: BackingCluster) -> Iterator["StateTopicWishes"]:
     from kproxy.application.state_log_plan import state_log_plan
     from kproxy.clients.checkup.cluster_checks import StateTopicWishes
-    from kproxy.security.acls import AclOperation
-    from kproxy.security.own_rights import OWN_RIGHTS, OwnResource, operation_name
 
-    operations = {
-        int(operation): operation_name(operation)
-        for operation in OWN_RIGHTS[OwnResource.STATE_TOPICS]
-        if operation is not AclOperation.CREATE  # which is of a topic that is missing
-    }
     plan = state_log_plan(cluster.settings).topics
     for name, demands in plan.demands().items():
         yield StateTopicWishes(
@@ -189,5 +182,4 @@ def _wishes(cluster: BackingCluster) -> Iterator["StateTopicWishes"]:
             plan.partition_count,
             plan.replication_factor,
             plan.required_acls(),
-            operations,
         )

@@ -1,7 +1,7 @@
 """Whether a cluster can carry kproxy: its versions, its own share groups, the state topics, and kproxy's rights."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from kproxy.clients.checkup.checks import Check, Subject
@@ -27,8 +27,6 @@ _METADATA_WITH_TOPIC_IDS: Final = 10
 _SHARE_VERSION: Final = "share.version"
 _SECURITY_DISABLED: Final = 54
 _NOT_CONTROLLER: Final = 41
-_NOT_TOLD: Final = -(2**31)
-"""Stands where a broker does not tell what is allowed."""
 _DENIED: Final = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 
@@ -41,8 +39,6 @@ class StateTopicWishes:
     partition_count: int
     replication_factor: int
     required_rights: str
-    operations: Mapping[int, str] = field(default_factory=dict)
-    """What kproxy does to the topic once it is there: the numbers of these operations, and how they are called."""
 
 
 def version_checks(subject: Subject, client: ClusterClient) -> Iterator[Check]:
@@ -73,7 +69,7 @@ def version_checks(subject: Subject, client: ClusterClient) -> Iterator[Check]:
 
 def topic_checks(subject: Subject, client: ClusterClient, wishes: StateTopicWishes) -> Iterator[Check]:
     """Yield whether a topic of the state log is there and fit, or could be made."""
-    (topic,) = client.look([wishes.name], with_operations=True).topics
+    (topic,) = client.look([wishes.name]).topics
     match known_code(topic.error_code):
         case ErrorCode.NONE | ErrorCode.LEADER_NOT_AVAILABLE:
             yield from _checks_of_one_that_is_there(subject, client, topic, wishes)
@@ -101,20 +97,6 @@ def _checks_of_one_that_is_there(
     else:
         why = result.error_message or known_code(result.error_code).name
         yield subject.warning("settings", f"cannot be read: {why}", f"allow kproxy {wishes.required_rights}")
-    if topic.topic_authorized_operations != _NOT_TOLD:
-        yield _operations_check(subject, topic.topic_authorized_operations, wishes)
-
-
-def _operations_check(subject: Subject, allowed: int, wishes: StateTopicWishes) -> Check:
-    """Tell what whoever asks may not do: a bit is set for each operation that is allowed, by its number."""
-    missing = [name for number, name in wishes.operations.items() if not allowed >> number & 1]
-    if not missing:
-        return subject.ok("rights", "all that kproxy does to it is allowed")
-    return subject.failed(
-        "rights",
-        f"not allowed: {', '.join(missing)}",
-        f"allow it to kproxy's principal, if that is who asked here: {wishes.required_rights}",
-    )
 
 
 def _leaders_check(subject: Subject, topic: MetadataResponseTopic) -> Check:

@@ -72,13 +72,9 @@ class ClusterClient:
         self._look([])
         return sorted(self._brokers.values())
 
-    def look(self, topic_names: Sequence[str], *, with_operations: bool = False) -> MetadataResponse:
-        """Return what some broker says of these topics; no topic is created. Is not tried again.
-
-        `with_operations` asks what may be done to each, too.
-        """
-        topics = [MetadataRequestTopic(name=name) for name in topic_names]
-        return self._look(topics, with_operations=with_operations)
+    def look(self, topic_names: Sequence[str]) -> MetadataResponse:
+        """Return what some broker says of these topics; no topic is created. Is not tried again."""
+        return self._look([MetadataRequestTopic(name=name) for name in topic_names])
 
     def rights(self, topic_names: Sequence[str]) -> Sequence[MetadataResponseTopic]:
         """Return what some broker says of these topics, with what this client may do there. Is not tried again."""
@@ -147,12 +143,8 @@ class ClusterClient:
             if not self._deadline.pause(attempt_count):
                 raise failure
 
-    def _look(self, topics: list[MetadataRequestTopic], *, with_operations: bool = False) -> MetadataResponse:
-        request = MetadataRequest(
-            topics=topics,
-            allow_auto_topic_creation=False,
-            include_topic_authorized_operations=with_operations,
-        )
+    def _look(self, topics: list[MetadataRequestTopic]) -> MetadataResponse:
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
         found = self._any_connection().ask(request, MetadataResponse, oldest=_OLDEST_METADATA)
         self._brokers = {each.node_id: Broker(each.node_id, each.host, each.port) for each in found.brokers}
         return found

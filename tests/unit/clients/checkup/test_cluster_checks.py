@@ -33,12 +33,7 @@ from tests.in_memory.answering_broker import AnsweringBroker
 from tests.in_memory.loop_in_a_thread import loop_in_a_thread
 
 SUBJECT = Subject("the cluster")
-READ, DELETE = 3, 6
-NOT_TOLD = -(2**31)
-WISHES = StateTopicWishes(
-    *("states", {"cleanup.policy": "delete"}, 16, 3, "Create on topic states"),
-    operations={READ: "Read", DELETE: "Delete"},
-)
+WISHES = StateTopicWishes("states", {"cleanup.policy": "delete"}, 16, 3, "Create on topic states")
 APIS = (ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_ACLS)
 
 
@@ -81,12 +76,9 @@ def of_topic(client: ClusterClient) -> Iterable[Check]:
     return topic_checks(SUBJECT, client, WISHES)
 
 
-def a_topic(
-    *partitions: tuple[int, list[int], list[int]], error_code: int = 0, allowed: int = NOT_TOLD
-) -> MetadataResponseTopic:
+def a_topic(*partitions: tuple[int, list[int], list[int]], error_code: int = 0) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=error_code,
-        topic_authorized_operations=allowed,
         name="states",
         partitions=[
             MetadataResponsePartition(
@@ -162,29 +154,6 @@ def test_partitions_that_cannot_be_written_to_safely_are_told(
 
     # Then
     assert [check.outcome for check in checks if check.name == name] == [outcome]
-
-
-@pytest.mark.parametrize(
-    ("allowed", "outcome", "detail"),
-    [
-        (1 << READ | 1 << DELETE, Outcome.OK, "all that kproxy does to it is allowed"),
-        (1 << READ, Outcome.FAILED, "not allowed: Delete"),
-    ],
-)
-def test_what_may_not_be_done_to_a_topic_that_is_there_is_named(
-    allowed: int, outcome: Outcome, detail: str
-) -> None:
-    # When
-    checks = looking(
-        of_topic,
-        metadata=a_topic((1, [1, 2, 3], [1, 2, 3]), allowed=allowed),
-        describe_configs=settings(cleanup_policy="delete"),
-    )
-
-    # Then
-    assert [(check.outcome, check.detail) for check in checks if check.name == "rights"] == [
-        (outcome, detail)
-    ]
 
 
 def test_settings_that_lose_state_come_with_the_command_that_mends_them() -> None:
