@@ -132,7 +132,7 @@ class StateLogUnavailable(OfTheStateLog):
     beside: ClassVar[frozenset[str]] = frozenset({"KproxySlotsWithoutOwner"})
     told: ClassVar[Mapping[str, Told]] = {
         "kproxy status": says("not-ready", "TOPIC_AUTHORIZATION_FAILED", exit_code=CHECK_FAILED),
-        "kproxy doctor -b broker1:9092": says("rights: not allowed: Write", exit_code=CHECK_FAILED),
+        "kproxy doctor -b broker1:9092": says("may not do Write on topic", exit_code=CHECK_FAILED),
         "kproxy brokers": says("127.0.0.1"),
     }
 
@@ -242,7 +242,7 @@ class PruningFails(OfTheStateLog):
     """Somebody takes the right to delete from the state topic away."""
 
     told: ClassVar[Mapping[str, Told]] = {
-        "kproxy doctor -b broker1:9092": says("rights: not allowed: Delete", exit_code=CHECK_FAILED),
+        "kproxy doctor -b broker1:9092": says("may not do Delete on topic"),
         "kproxy log stats -b broker1:9092": says("ShareSnapshot"),
     }
     OFTEN_MS: Final = 500
