@@ -11,8 +11,6 @@ import pytest
 from tests.faults.kinds import Kind
 from tests.real_kafka.child import Child
 
-pytestmark = pytest.mark.soak
-
 EVERYDAY_MINUTES: Final = 1
 EVERYDAY_SEED: Final = 1
 MINUTES_OF_A_SOAK: Final = 10
@@ -37,6 +35,7 @@ def test_a_minute_of_faults_on_both_sides_costs_no_record_and_leaves_nothing_beh
 
 
 @pytest.mark.kafka
+@pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_ten_minutes_of_faults_on_both_sides_cost_no_record_and_leave_nothing_behind() -> None:
     # When

@@ -68,6 +68,7 @@ def test_each_record_of_three_groups_and_of_one_shared_by_all_is_accepted_once(t
         assert kproxy.log_events(level="error") == []
 
 
+@pytest.mark.soak
 def test_two_kproxies_in_front_of_the_oldest_kafka_are_one(kafka_cluster: ClusterOfSession) -> None:
     # Given
     with kproxy_fleet(kafka_cluster(OLDEST.version), 2) as fleet:

@@ -55,7 +55,6 @@ ENDS: Final[Mapping[str, Callable[[ShareMember], None]]] = {
     [
         (KPROXY_REFERENCE, 3, 8),
         *itertools.product([KPROXY_REFERENCE], [1, 3], [1]),
-        *itertools.product([KPROXY_WITHOUT_SHARE_GROUPS], [1, 3], [8]),
         (KPROXY_OLDEST, 1, 1),
         (KPROXY_OLDEST, 1, 8),
         (KPROXY_CONSTRUCT, 3, 8),
@@ -63,7 +62,7 @@ ENDS: Final[Mapping[str, Callable[[ShareMember], None]]] = {
     ],
     left_to_soak=[
         (KPROXY_REFERENCE, 1, 8),
-        *itertools.product([KPROXY_WITHOUT_SHARE_GROUPS], [1, 3], [1]),
+        *itertools.product([KPROXY_WITHOUT_SHARE_GROUPS], [1, 3], [1, 8]),
     ],
 )
 def test_every_record_is_settled_once_and_released_ones_come_again(

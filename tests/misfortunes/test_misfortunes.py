@@ -11,8 +11,6 @@ import pytest
 from tests.misfortunes.catalogue import CATALOGUE
 from tests.real_kafka.child import Child
 
-pytestmark = pytest.mark.soak
-
 EVERYDAY: Final = 10
 EVERYDAY_SEED: Final = 1
 OF_A_SOAK: Final = 100
@@ -33,6 +31,7 @@ def test_nothing_accepted_is_undone_and_nothing_is_lost_in_ten_misfortunes() -> 
     assert set(report["misfortunes"]) == set(CATALOGUE)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize("producers", ["kept", "expiring"])
 def test_nothing_accepted_is_undone_and_nothing_is_lost_in_a_hundred_misfortunes(producers: str) -> None:
