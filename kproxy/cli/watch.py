@@ -23,7 +23,8 @@ def with_watch(command: Callable[P, object]) -> Callable[P, object]:
     """Give `command` the option `--watch`.
 
     A terminal shows the newest look alone, and anything else all of them one below the other. What a look could not
-    find or reach is said, and looked for again; the first look fails as the command does without the option.
+    find or reach is said, and looked for again; a first look that has nothing to show fails as the command does without
+    the option.
     """
 
     @click.option(
@@ -56,30 +57,33 @@ def look_again_and_again(
 ) -> None:
     """Print what `look` prints, `pause`, and so on, until KeyboardInterrupt.
 
-    Raises what the first look raises, and later what no other look could mend: wrong usage.
+    Raises what the first look raises that has nothing to show, and later what no other look could mend: wrong usage.
     """
-    _show(look, is_terminal=is_terminal)
     try:
+        _show(look, is_terminal=is_terminal, is_first=True)
         while True:
             pause()
-            try:
-                _show(look, is_terminal=is_terminal)
-            except (CommandFailed, KproxyError) as error:
-                _require_passing(error)
+            _show(look, is_terminal=is_terminal)
     except KeyboardInterrupt:
         return
 
 
-def _show(look: Callable[[], object], *, is_terminal: bool) -> None:
+def _show(look: Callable[[], object], *, is_terminal: bool, is_first: bool = False) -> None:
     """Print all of a look in one go, so that a terminal does not flicker; what it printed before it failed, too."""
-    shown = io.StringIO()
+    shown, failure = io.StringIO(), None
     try:
         with redirect_stdout(shown):
             look()
-    finally:
-        if is_terminal:
-            click.clear()
-        click.echo(shown.getvalue(), nl=False)
+    except (CommandFailed, KproxyError) as error:
+        failure = error
+    if is_terminal:
+        click.clear()
+    click.echo(shown.getvalue(), nl=False)
+    if failure is None:
+        return
+    if is_first and not shown.getvalue():
+        raise failure
+    _require_passing(failure)
 
 
 def _require_passing(error: CommandFailed | KproxyError) -> None:

@@ -55,6 +55,28 @@ def test_a_kproxy_that_is_away_for_a_while_is_said_and_looked_for_again(
     assert (told.out, told.err) == ("one\ntwo\n", "Error: cannot reach it\nError: not whole\n")
 
 
+def test_a_first_look_that_shows_what_is_wrong_is_followed_by_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Given
+    pauses = iter([None])
+
+    def look() -> None:
+        click.echo("not-ready")
+        raise CommandFailed("kproxy is not-ready", ExitCode.CHECK_FAILED)
+
+    def pause() -> None:
+        if next(pauses, KeyboardInterrupt) is KeyboardInterrupt:
+            raise KeyboardInterrupt
+
+    # When
+    look_again_and_again(look, is_terminal=False, pause=pause)
+
+    # Then
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("not-ready\n" * 2, "Error: kproxy is not-ready\n" * 2)
+
+
 @pytest.mark.parametrize(
     "outcomes",
     [
