@@ -80,7 +80,9 @@ def doctor(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...], out
     if failed:
         raise CommandFailed(f"{counted(failed, 'check')} of {len(found)} failed", ExitCode.CHECK_FAILED)
     if output == "text":
-        click.echo(f"\nall is well: {counted(len(found), 'check')}")
+        skipped = sum(each.outcome is Outcome.SKIPPED for each in found)
+        left_out = f", {skipped} of which could not be made" if skipped else ""
+        click.echo(f"\nall is well: {counted(len(found), 'check')}{left_out}")
 
 
 def _json_of(check: Check) -> dict[str, str]:

@@ -17,6 +17,7 @@ from tests.deploy.runbook_sections import TEXT, fenced, inline, sections
 
 OF_GROUPS: Final = {group_config_keys.DELIVERY_COUNT_LIMIT, group_config_keys.PARTITION_MAX_RECORD_LOCKS}
 OF_TOPICS: Final = {"min.insync.replicas", "retention.ms", "unclean.leader.election.enable"}
+OF_STATUS: Final = {"fleet.members"}
 NUMBERS: Final = {"PARTITION": "0", "OFFSET": "4711", "SLOT": "3"}
 
 
@@ -101,7 +102,7 @@ def test_every_key_that_is_named_is_there() -> None:
 
     # Then
     assert {"kproxy.fleet.group", "share.delivery.count.limit"} <= named
-    assert named <= {*KEYS, *OF_GROUPS, *OF_TOPICS}
+    assert named <= {*KEYS, *OF_GROUPS, *OF_TOPICS, *OF_STATUS}
 
 
 def test_every_link_leads_to_a_file() -> None:

@@ -130,6 +130,8 @@ class MemoryBudgetFull(Trouble):
     }
     BUDGET: Final = 1024 * 1024
     CLIENTS: Final = 60
+    FETCHES: Final = 8
+    """Of a mebibyte each, for what the kernel takes counts for nobody."""
     RECEIVE_BUFFER_BYTES: Final = 4_096
 
     def prepare(self) -> Sequence[KproxyProcess]:
@@ -142,4 +144,4 @@ class MemoryBudgetFull(Trouble):
         for _ in range(self.CLIENTS):
             address = self.asked.broker_addresses[1]
             slow = RawConnection(address, receive_buffer_bytes=self.RECEIVE_BUFFER_BYTES)
-            self.stack.enter_context(slow).send_bytes(frame)
+            self.stack.enter_context(slow).send_bytes(frame * self.FETCHES)

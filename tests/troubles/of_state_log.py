@@ -18,10 +18,13 @@ from tests.troubles.ground import acquired
 from tests.troubles.trouble import CHECK_FAILED, Told, Trouble, says
 from tests.troubles.wall import Wall
 
+WHILE_RESTARTED: Final = frozenset({"KproxyDown"})
+
 
 class OfTheStateLog(Trouble):
     """A kproxy with state topics of its own, and one that takes its place at the same ports."""
 
+    beside: ClassVar[frozenset[str]] = WHILE_RESTARTED
     wall: Wall | None = None
 
     def prepare(self) -> Sequence[KproxyProcess]:
@@ -72,7 +75,7 @@ class StateLost(OfTheStateLog):
 
     told: ClassVar[Mapping[str, Told]] = {
         "kproxy status": says("ready"),
-        "kproxy log stats -b broker1:9092": says("state"),
+        "kproxy log stats -b broker1:9092": says("KproxyClaim=1,ShareSnapshot=1"),
         "kproxy groups describe --all-groups": says("{GROUP}", "{TOPIC}"),
     }
 
@@ -129,9 +132,10 @@ class SlotStopped(OfTheStateLog):
 class StateLogUnavailable(OfTheStateLog):
     """Somebody takes the right to write to the topics away, and kproxy is restarted."""
 
-    beside: ClassVar[frozenset[str]] = frozenset({"KproxySlotsWithoutOwner"})
     told: ClassVar[Mapping[str, Told]] = {
-        "kproxy status": says("not-ready", "TOPIC_AUTHORIZATION_FAILED", exit_code=CHECK_FAILED),
+        "kproxy status": says(
+            "not-ready", "may not write to", "allow it Write on that topic", exit_code=CHECK_FAILED
+        ),
         "kproxy doctor -b broker1:9092": says("may not do Write on topic", exit_code=CHECK_FAILED),
         "kproxy brokers": says("127.0.0.1"),
     }
@@ -147,9 +151,9 @@ class StateLogUnavailable(OfTheStateLog):
 class SlotsWithoutOwner(StateLogUnavailable):
     """The same: while nobody can claim a slot, nobody serves its groups."""
 
-    beside: ClassVar[frozenset[str]] = frozenset({"KproxyStateLogUnavailable"})
+    beside: ClassVar[frozenset[str]] = WHILE_RESTARTED | {"KproxyStateLogUnavailable"}
     told: ClassVar[Mapping[str, Told]] = {
-        "kproxy status": says("fleet.troubledSlots", "claiming", exit_code=CHECK_FAILED),
+        "kproxy status": says("fleet.troubledSlots", "claiming", "allow it Write", exit_code=CHECK_FAILED),
         "kproxy brokers": says("127.0.0.1"),
     }
 
@@ -161,7 +165,7 @@ class StateLogRebuilt(OfTheStateLog):
         "kproxy status": says("ready"),
         "kproxy brokers": says("127.0.0.1"),
     }
-    beside: ClassVar[frozenset[str]] = frozenset({"KproxyStateLost", "KproxySlotsWithoutOwner"})
+    beside: ClassVar[frozenset[str]] = frozenset({"KproxyStateLost"})
     TIMES: Final = 5
     SLOT: Final = 2
 
@@ -217,7 +221,7 @@ class LoadingSlow(OfTheStateLog):
         "kproxy log stats -b broker1:9092": says("ShareSnapshot={RECORDS}"),
         "kproxy status": says("ready"),
     }
-    beside: ClassVar[frozenset[str]] = frozenset({"KproxySlotsWithoutOwner", "KproxyStateLogUnavailable"})
+    beside: ClassVar[frozenset[str]] = WHILE_RESTARTED | {"KproxyStateLogUnavailable"}
     SLOT: Final = 1
     RECORDS: Final = 20_000
     DELAY_SECONDS: Final = 0.5

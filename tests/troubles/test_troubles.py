@@ -20,8 +20,9 @@ pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(300)]
 SCRAPED_SECONDS: Final = 30.0
 FIRED_SECONDS: Final = 45.0
 POLL_SECONDS: Final = 0.5
-AT_ONCE: Final = frozenset({"KproxyGroupStandsStill"})
-"""Fires while any record is held: this Prometheus does not wait until that was so for ten minutes."""
+AT_ONCE: Final = frozenset({"KproxyGroupStandsStill", "KproxySlotsWithoutOwner"})
+"""Fire while any record is held, and until each process of a fleet was scraped once: this Prometheus does not wait for
+ten minutes of that, or five."""
 RULES: Final = {alert.name: alert for alert in alerts()}
 
 

@@ -19,7 +19,11 @@ def test_a_step_misses_the_words_that_it_does_not_say_and_another_exit_code() ->
     step = Step("kproxy why", ["kproxy", "why"], 3, "workers stands still")
 
     # When
-    missing = step.misses(says("{GROUP}", "{TOPIC}"), NAMES)
+    missing = step.misses(says("{GROUP}", "{TOPIC}", "{broker1:9092}"), NAMES)
 
     # Then
-    assert missing == ["kproxy why: ended with 3", "kproxy why: does not say 'orders'"]
+    assert missing == [
+        "kproxy why: ended with 3",
+        "kproxy why: does not say 'orders'",
+        "kproxy why: does not say '127.0.0.1:9999'",
+    ]

@@ -35,7 +35,7 @@ class Step:
     def misses(self, told: Told, names: Mapping[str, str]) -> list[str]:
         """Return what it should have said, and did not."""
         missing = [] if self.exit_code == told.exit_code else [f"{self.line}: ended with {self.exit_code}"]
-        wanted = [word.format_map(names) for word in told.words]
+        wanted = [_said(word, names) for word in told.words]
         return missing + [f"{self.line}: does not say {word!r}" for word in wanted if word not in self.output]
 
 
@@ -88,6 +88,12 @@ class Walk:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_KPROXY)}
         named = {KEYS[key].environment_name: str(value) for key, value in self.settings.items()}
         return {**kept, **named, "KPROXY_ADMIN_URL": self.admin_url}
+
+
+def _said(word: str, names: Mapping[str, str]) -> str:
+    for name, value in names.items():
+        word = word.replace(f"{{{name}}}", value)
+    return word
 
 
 def filled(line: str, names: Mapping[str, str]) -> list[str]:

@@ -16,8 +16,7 @@ TIMEOUT_MS: Final = 5_000
 _SHOWN_ADDRESSES: Final = 4
 _LATE_MS: Final = 1_000
 _LATE: Final = (
-    "every append to the state log, and every read, waits for it as long: "
-    "look at its load, its disks and the network"
+    "every append to the state log waits for it as long: look at its load, its disks and the network"
 )
 
 Resolve = Callable[[str, int], list[str]]

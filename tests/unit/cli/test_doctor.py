@@ -69,7 +69,7 @@ def test_a_cluster_that_is_well_is_told_check_by_check() -> None:
         "the cluster",
     ]
     assert lines[3].startswith("  ok       login: a broker answers in plaintext, in ")
-    assert lines[-1] == "all is well: 12 checks"
+    assert lines[-1] == "all is well: 12 checks, 1 of which could not be made"
 
 
 def test_what_failed_comes_with_its_remedy_and_ends_with_5() -> None:
