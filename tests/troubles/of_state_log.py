@@ -10,7 +10,7 @@ from confluent_kafka.admin import AclOperation, AdminClient
 
 from kproxy.share.record_state import AcknowledgeType
 from kproxy.wire.records import Record
-from tests.in_memory.written_log import a_snapshot, a_tombstone
+from tests.in_memory.written_log import KEY, a_snapshot, a_tombstone
 from tests.real_kafka.administration import ANSWER_TIMEOUT_SECONDS, end_offset
 from tests.real_kafka.kproxy_fleet import group_in_slot
 from tests.real_kafka.kproxy_process import STATE_TOPIC_PARTITIONS, KproxyPorts, KproxyProcess
@@ -61,10 +61,10 @@ class OfTheStateLog(Trouble):
     def groups_topic(self) -> str:
         return str(self.settings["kproxy.groups.topic.name"])
 
-    def write(self, topic: str, partition: int, record: Record, *, times: int = 1) -> None:
-        """Append a record as somebody who is no kproxy."""
+    def write(self, topic: str, partition: int, *records: Record) -> None:
+        """Append records as somebody who is no kproxy."""
         producer = Producer({"bootstrap.servers": self.ground.cluster.bootstrap_servers})
-        for _ in range(times):
+        for record in records:
             producer.produce(topic, record.value, record.key, partition, headers=list(record.headers))
             producer.poll(0)
         assert producer.flush(ANSWER_TIMEOUT_SECONDS) == 0
@@ -223,9 +223,10 @@ class LoadingSlow(OfTheStateLog):
     }
     beside: ClassVar[frozenset[str]] = WHILE_RESTARTED | {"KproxyStateLogUnavailable"}
     SLOT: Final = 1
-    RECORDS: Final = 20_000
+    RECORDS: Final = 35_000
     DELAY_SECONDS: Final = 0.5
     """Of 64 KiB."""
+    LOADED_SECONDS: Final = 150.0
 
     def prepare(self) -> Sequence[KproxyProcess]:
         self.wall = self.ground.wall(self.stack)
@@ -234,10 +235,11 @@ class LoadingSlow(OfTheStateLog):
 
     def strike(self) -> None:
         self.restart()
-        self.asked.wait_until_ready()
+        self.asked.wait_until_ready(timeout_seconds=self.LOADED_SECONDS)
 
     def strike_between(self) -> None:
-        self.write(self.state_topic, self.SLOT, a_snapshot(), times=self.RECORDS)
+        keys = (KEY._replace(partition=number) for number in range(self.RECORDS))
+        self.write(self.state_topic, self.SLOT, *map(a_snapshot, keys))
         assert self.wall is not None
         self.wall.delay_seconds = self.DELAY_SECONDS
 
