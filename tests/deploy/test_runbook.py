@@ -17,7 +17,7 @@ from tests.deploy.runbook_sections import TEXT, fenced, inline, sections
 
 OF_GROUPS: Final = {group_config_keys.DELIVERY_COUNT_LIMIT, group_config_keys.PARTITION_MAX_RECORD_LOCKS}
 OF_TOPICS: Final = {"min.insync.replicas", "retention.ms", "unclean.leader.election.enable"}
-OF_STATUS: Final = {"fleet.members"}
+OF_STATUS: Final = {"fleet.members", "fleet.moves"}
 NUMBERS: Final = {"PARTITION": "0", "OFFSET": "4711", "SLOT": "3"}
 
 
