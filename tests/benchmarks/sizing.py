@@ -35,10 +35,12 @@ from tests.benchmarks.sizing_groups import (
     SteadyGroups,
 )
 from tests.benchmarks.sizing_memory import (
+    MEMBER_CONNECTIONS,
     MEMBER_CPU,
     MEMBER_MEMORY,
     PARTITION_CPU,
     PARTITION_MEMORY,
+    IdleConsumers,
     IdleMembers,
     IdleSharePartitions,
     fresh_kproxy,
@@ -144,6 +146,7 @@ def _idle(cluster: KafkaCluster, amounts: Amounts) -> list[Workload]:
     address, seconds = cluster.bootstrap_servers, amounts.seconds
     return [
         IdleMembers(amounts.members, groups=amounts.members // 10, seconds=seconds, broker_address=address),
+        IdleConsumers(amounts.members // 10, groups=5, seconds=seconds, broker_address=address),
         IdleSharePartitions(amounts.share_partitions, seconds=seconds, broker_address=address),
     ]
 
@@ -197,7 +200,7 @@ _OF_GROUPS: Final = (
     LOG_A_DAY,
     MOST_MEMORY,
 )
-_OF_IDLE: Final = (MEMBER_MEMORY, MEMBER_CPU, PARTITION_MEMORY, PARTITION_CPU)
+_OF_IDLE: Final = (MEMBER_MEMORY, MEMBER_CPU, MEMBER_CONNECTIONS, PARTITION_MEMORY, PARTITION_CPU)
 _OF_WAYS: Final = (LOG_BYTES, LOG_RECORDS, APPENDS, KPROXY_CPU, BROKER_CPU)
 
 

@@ -1,13 +1,17 @@
 """What members and share-partitions cost while there is nothing to consume: memory, and processor time."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
 from tests.benchmarks.comparison import Quantity
 from tests.benchmarks.process_accounting import cpu_seconds, resident_bytes
 from tests.benchmarks.record_streams import RecordsLost, new_topic
+from tests.benchmarks.share_job import share_consumer
 from tests.benchmarks.share_setting import STATE_TOPIC_SETTINGS
 from tests.benchmarks.share_soundness import require_sound
 from tests.benchmarks.workload import Arm
@@ -17,12 +21,14 @@ from tests.real_kafka.kproxy_process import KproxyProcess
 
 MEMBER_MEMORY: Final = Quantity("memory of kproxy", "kB a member", 1)
 MEMBER_CPU: Final = Quantity("CPU of kproxy", "% of a core for 1,000 members", 1)
+MEMBER_CONNECTIONS: Final = Quantity("client connections", "a member", 1)
 PARTITION_MEMORY: Final = Quantity("memory of kproxy", "kB a share-partition", 2)
 PARTITION_CPU: Final = Quantity("CPU of kproxy", "% of a core for 1,000 share-partitions", 2)
 
 JOINING_AT_ONCE: Final = 20
 ROUNDS_BEFORE: Final = 2
 """Fetches of every member before anything is measured, each of which waits for 4 s."""
+POLL_SECONDS: Final = 1.0
 SECONDS_BEFORE: Final = 3.0
 SECONDS_A_ROUND: Final = 4.0
 
@@ -49,6 +55,33 @@ class IdleMembers:
         return {
             MEMBER_MEMORY: (found.resident - before.resident) / self._count / 1e3,
             MEMBER_CPU: (found.cores - before.cores) / self._count * 1_000 * 100,
+        }
+
+
+class IdleConsumers:
+    """Real share consumers of some groups, with their own defaults, that poll a topic without records."""
+
+    def __init__(self, count: int, *, groups: int, seconds: float, broker_address: str) -> None:
+        self.name = f"{count} idle ShareConsumers of {groups} groups"
+        self._count = count
+        self._groups = groups
+        self._seconds = seconds
+        self._topic = new_topic(broker_address)
+
+    def measure(self, arm: Arm) -> Mapping[Quantity, float]:
+        label = administration.unique_name("idle")
+        with fresh_kproxy(arm.bootstrap_servers) as kproxy:
+            before = asyncio.run(_Idle.during(kproxy, SECONDS_BEFORE))
+            groups = [f"{label}-{number % self._groups}" for number in range(self._count)]
+            with _polling(kproxy.bootstrap_servers, groups, self._topic):
+                kproxy.wait_until(lambda: _sessions(kproxy) >= self._count)
+                time.sleep(ROUNDS_BEFORE * SECONDS_A_ROUND)
+                connections = kproxy.metrics().value("kproxy_connections_open", side="client")
+                found = asyncio.run(_Idle.during(kproxy, self._seconds))
+        return {
+            MEMBER_MEMORY: (found.resident - before.resident) / self._count / 1e3,
+            MEMBER_CPU: (found.cores - before.cores) / self._count * 1_000 * 100,
+            MEMBER_CONNECTIONS: connections / self._count,
         }
 
 
@@ -92,6 +125,31 @@ class _Idle:
         await asyncio.sleep(seconds)
         cores = (cpu_seconds(kproxy.process_id) - used) / (loop.time() - began)
         return cls(resident_bytes(kproxy.process_id), cores, share_partitions)
+
+
+@contextmanager
+def _polling(address: str, groups: Sequence[str], topic: str) -> Iterator[None]:
+    """Let a share consumer of each of `groups`, which may be named again, poll until the block ends."""
+    is_over = threading.Event()
+
+    def poll(group: str) -> None:
+        consumer = share_consumer(address, group=group, topic=topic)
+        while not is_over.is_set():
+            consumer.poll(POLL_SECONDS)
+        consumer.close()
+
+    with ThreadPoolExecutor(len(groups)) as threads:
+        done = [threads.submit(poll, group) for group in groups]
+        try:
+            yield
+        finally:
+            is_over.set()
+    for each in done:
+        each.result()
+
+
+def _sessions(kproxy: KproxyProcess) -> float:
+    return kproxy.metrics().value("kproxy_share_sessions")
 
 
 @contextmanager
