@@ -12,13 +12,17 @@ from functools import lru_cache
 from typing import Final
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey
-from kproxy.statelog.short_keys import LONGEST_REMEMBERED, remember_short_texts
+from kproxy.statelog.short_keys import LONGEST_REMEMBERED, remember_by_digest, remember_short_texts
 
 _SIGN_BIT: Final = 1 << 31
 
 _LONG_IDS_AT_WORK: Final = 16
-"""Long group ids whose hashes are remembered: some 32 kB each. A request may name thousands of
-share-partitions of one group, and to hash the longest id takes two milliseconds."""
+"""Long group ids that are kept with their hashes: some 32 kB each. A request may name thousands of share-partitions
+of one group."""
+
+_LONG_IDS: Final = 1 << 14
+"""Long group ids whose hashes are kept without them: some 5 MB. To hash the longest takes two milliseconds, and who
+goes through all groups, or all locks that end, comes by hundreds of them in one turn of the event loop."""
 
 
 @remember_short_texts(maxsize=1 << 14)
@@ -34,7 +38,8 @@ def spread_partition(key: SharePartitionKey, partition_count: int) -> int:
 
 
 @lru_cache(maxsize=_LONG_IDS_AT_WORK)
-def _hash_of_long(group_id: GroupId) -> int:
+@remember_by_digest(maxsize=_LONG_IDS)
+def _hash_of_long(group_id: str) -> int:
     return _hash(group_id)
 
 

@@ -70,7 +70,8 @@ class LogReadiness:
             self._forget(connection_id, wait)
         if wait.is_forsaken:
             raise CoordinatorNotAvailable("the connection closed while its request waited for the state log")
-        await self._turns.begin()
+        if wait.patience.expired():
+            await self._turns.begin()
         return max(self._clock.now_ms() - began_ms, 1)
 
     def forsake(self, connection_id: int) -> None:
@@ -105,14 +106,18 @@ class LogReadiness:
         return any(slot.state.is_under_way for slot in _needed(slots, need))
 
     async def _come(self, need: StateNeed) -> None:
-        """Return when nothing of `need` is to come any more; topics that are created anew have other slots."""
+        """Return when nothing of `need` is to come any more; topics that are created anew have other slots.
+
+        Each look is taken in a turn, and the last one is that in which the request goes on.
+        """
         while self._has_to_wait(need):
             slots = self._directory.slots
             if slots is None:
                 await self._directory.changed()
-                continue
-            for slot in _needed(slots, need):
-                await slot.settled()
+            else:
+                for slot in list(_needed(slots, need)):
+                    await slot.settled()
+            await self._turns.begin()
 
 
 def _needed(slots: StateSlots, need: StateNeed) -> Iterable[StateSlot]:

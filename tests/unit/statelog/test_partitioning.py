@@ -51,3 +51,26 @@ def test_a_long_group_id_is_hashed_once_for_all_share_partitions_of_a_request(
 
     # Then
     assert hashed_lengths.count(len(group_id)) == 1
+
+
+def test_long_group_ids_are_hashed_once_however_many_are_looked_up_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever goes through all groups, or all locks that end, comes by each of them again and again."""
+    # Given
+    group_ids = [GroupId(f"one of many long ones {number:04} ".ljust(2_000, "x")) for number in range(300)]
+    hashed: list[str] = []
+    plain_hash = partitioning._hash
+
+    def counted_hash(text: str) -> int:
+        hashed.append(text)
+        return plain_hash(text)
+
+    monkeypatch.setattr(partitioning, "_hash", counted_hash)
+
+    # When
+    rounds = [[group_partition(group_id, 50) for group_id in group_ids] for _ in range(3)]
+
+    # Then
+    assert hashed == group_ids
+    assert rounds[0] == rounds[1] == rounds[2]

@@ -2,6 +2,10 @@
 
 import asyncio
 import time
+from collections import Counter
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -12,8 +16,10 @@ from kproxy.net.state_log import service as state_log_service
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.readiness import LogReadiness
 from kproxy.net.state_log.slot import StateSlot
+from kproxy.net.state_log.slots import StateSlots
 from kproxy.net.waking_turns import WakingTurns
 from kproxy.share.identifiers import TopicId
+from kproxy.statelog.slot_status import SlotState
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.worlds.state_log_process import HERE, THERE, Process
 from tests.worlds.state_logs import (
@@ -89,6 +95,51 @@ async def test_those_who_waited_for_the_same_thing_go_on_in_several_turns() -> N
     # Then
     assert most <= 4
     assert readiness.waiting_count == 0
+
+
+class FoundSlots:
+    """Slots of which none is under way any more, and in which turn of the loop they are sought."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self.sought_in = Counter[int]()
+
+    def all(self) -> Iterable[StateSlot]:
+        """Return what is under way as long as nobody has looked closer."""
+        return (cast("StateSlot", SimpleNamespace(state=SlotState.LOADING)),)
+
+    def slot_of_group(self, _: str) -> StateSlot:
+        """Count."""
+        self.sought_in[self.turn] += 1
+        return cast("StateSlot", SimpleNamespace(state=SlotState.READY))
+
+    async def count_turns(self) -> None:
+        """Count turns until cancelled."""
+        while True:
+            await asyncio.sleep(0)
+            self.turn += 1
+
+
+async def test_those_who_waited_for_the_log_look_for_their_slots_in_several_turns() -> None:
+    # Given
+    directory, slots = SlotDirectory(), FoundSlots()
+    readiness = LogReadiness(directory, MonotonicClock(), WakingTurns(4))
+    async with asyncio.TaskGroup() as group:
+        counting = group.create_task(slots.count_turns())
+        works = [
+            group.create_task(readiness.wait(StateNeed((f"workers-{number}",)), number))
+            for number in range(20)
+        ]
+        await until(lambda: readiness.waiting_count == 20)
+
+        # When
+        directory.open(cast("StateSlots", slots))
+        await asyncio.gather(*works)
+
+        # Then
+        assert slots.sought_in.total() == 20
+        assert max(slots.sought_in.values()) <= 4
+        counting.cancel()
 
 
 async def test_a_slot_that_nobody_asks_for_holds_nobody_up(
