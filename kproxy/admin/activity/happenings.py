@@ -1,7 +1,7 @@
 """What happened to share groups and slots between two looks, as events for whoever listens. Pure."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,21 +59,32 @@ def counts_picture(counts: GroupCounts) -> CountsPicture:
     return CountsPicture(counts.delivered_count, counts.redelivered_count, counts.acknowledged_count)
 
 
-def changes(before: Picture, now: Picture) -> Iterator[Event]:
-    """Yield what changed: `group` and `records` for each group, then `slot`. What is as it was is not told of."""
+def changes(before: Picture, now: Picture) -> Iterator[Sequence[Event]]:
+    """Yield what changed: `group` and `records` for each group, then `slot`. What is as it was is not told of.
+
+    Nothing is yielded, too, for each group and slot of which there is nothing to tell: whoever goes through very many
+    can pause there.
+    """
     for group_id, group in now.groups.items():
-        earlier = before.groups.get(group_id)
-        if group != earlier:
-            yield _group_event(group_id, "added" if earlier is None else "changed", group)
-        grown = _grown(before.counts.get(group_id), now.counts[group_id])
-        if any(grown):
-            yield Event("records", {"groupId": group_id, **grown._asdict()})
+        yield _changes_of(group_id, before, now, group)
     for group_id, group in before.groups.items():
-        if group_id not in now.groups:
-            yield _group_event(group_id, "removed", group)
+        yield () if group_id in now.groups else (_group_event(group_id, "removed", group),)
     for number, slot in now.slots.items():
-        if slot != before.slots.get(number):
-            yield Event("slot", {"partition": number, **slot._asdict()})
+        is_as_it_was = slot == before.slots.get(number)
+        yield () if is_as_it_was else (Event("slot", {"partition": number, **slot._asdict()}),)
+
+
+def _changes_of(group_id: str, before: Picture, now: Picture, group: GroupPicture) -> Sequence[Event]:
+    earlier, counted = before.groups.get(group_id), before.counts.get(group_id)
+    if group == earlier and now.counts[group_id] == counted:
+        return ()
+    found: list[Event] = []
+    if group != earlier:
+        found.append(_group_event(group_id, "added" if earlier is None else "changed", group))
+    grown = _grown(counted, now.counts[group_id])
+    if any(grown):
+        found.append(Event("records", {"groupId": group_id, **grown._asdict()}))
+    return found
 
 
 def _group_event(group_id: str, change: str, group: GroupPicture) -> Event:

@@ -1,9 +1,9 @@
 """`OwnEvents`: what happens to share groups and slots of this process, for its readers and for other processes.
 
 Nothing is told while it happens: once a second one task looks at what counts anyway, finds what changed and hands the
-same bytes to all who listen. So no acknowledgement waits for a reader, or does anything for one. Another process of the
-fleet asks again and again for what came since: the last events are kept for it as long as it does. Imports no HTTP
-server.
+same bytes, piece by piece, to all who listen. So no acknowledgement waits for a reader, or does anything for one.
+Another process of the fleet asks again and again for what came since: the last events are kept for it as long as it
+does. Imports no HTTP server.
 """
 
 import asyncio
@@ -18,8 +18,9 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from kproxy.admin.activity.happenings import Event, Picture, changes
+from kproxy.admin.json_chunks import chunks
 from kproxy.admin.peer_views import PeerAnswer
-from kproxy.admin.turns import in_turns
+from kproxy.handlers.live.pauses import let_other_looks_go_on
 from kproxy.handlers.ports import Background
 
 EVENTS_PATH: Final = "/api/v1/events"
@@ -32,8 +33,6 @@ It is less than a reader may have waiting (`event_readers.py`): who keeps up is 
 """
 LOOKS_WITHOUT_QUESTIONS: Final = 10
 """After so many looks without a question of another process nothing is kept for others any more."""
-EVENTS_AT_ONCE: Final = 200
-"""Events that are made in one turn of the loop."""
 
 _AFTER: Final = "after"
 
@@ -191,10 +190,7 @@ class OwnEvents:
                         await over.wait()
                 now = await self._look()
                 self._looks_left = max(0, self._looks_left - 1)
-                chunk = await self._text_of_changes(before, now)
-                if chunk:
-                    self._keep(chunk)
-                    self._audience.tell(chunk)
+                await self._tell_changes(before, now)
                 before = now
         finally:
             self._over = None
@@ -203,11 +199,18 @@ class OwnEvents:
             self._begun.set()
             self._audience.dismiss()
 
-    async def _text_of_changes(self, before: Picture, now: Picture) -> bytes:
+    async def _tell_changes(self, before: Picture, now: Picture) -> None:
+        """Tell what changed in chunks of whole events, as soon as each is made, with a turn for others behind it.
+
+        A group id may have 32,767 bytes, and there are as many groups as clients make.
+        """
         process = {"process": self._process()}
-        found = changes(before, now)
-        texts = [
-            Event(each.name, {**process, **each.data}).text()
-            async for each in in_turns(found, at_once=EVENTS_AT_ONCE)
-        ]
-        return "".join(texts).encode()
+        texts = (
+            "".join(Event(each.name, {**process, **each.data}).text() for each in found)
+            for found in changes(before, now)
+        )
+        for chunk in chunks(texts):
+            if chunk:
+                self._keep(chunk)
+                self._audience.tell(chunk)
+            await let_other_looks_go_on()

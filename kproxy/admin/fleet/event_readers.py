@@ -3,7 +3,8 @@
 What this process sees of its own is found once a second for all readers together (`own_events.py`), what other
 processes tell of theirs is asked for once a second (`fleet/peer_events.py`); `scope=local` asks for the first alone.
 Each event names its process. Those of one process come in their order, between processes there is none. Every reader
-has a queue of its own: one that does not keep up is cut off; it asks for the lists, and listens again.
+has a queue of its own, of which one piece is written in a turn of the event loop: one that does not keep up is cut off;
+it asks for the lists, and listens again.
 """
 
 import asyncio
@@ -16,10 +17,12 @@ from aiohttp import web
 
 from kproxy.admin.activity.own_events import Audience, OwnEvents
 from kproxy.admin.fleet.peer_events import PeerEvents
+from kproxy.admin.json_chunks import CHUNK_LENGTH
 from kproxy.admin.json_stream import json_response
 from kproxy.admin.queries import RefusedQuery
 from kproxy.admin.questions import is_of_fleet
 from kproxy.admin.views import API_VERSION, envelope
+from kproxy.handlers.live.pauses import let_other_looks_go_on
 from kproxy.handlers.ports import Clock
 from kproxy.notation import iso_time
 from kproxy.telemetry.metrics import Metrics
@@ -65,11 +68,16 @@ class _Reader:
         """Tell whether `chunk` may be queued. Whatever its length, it may be where nothing else is."""
         return not self._chunks or self._size + len(chunk) <= most_bytes
 
-    def offer(self, chunk: bytes) -> None:
-        """Queue `chunk`."""
-        self._chunks.append(chunk)
-        self._size += len(chunk)
+    def offer(self, *pieces: bytes) -> None:
+        """Queue `pieces`."""
+        self._chunks.extend(pieces)
+        self._size += sum(map(len, pieces))
         self._arrived.set()
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something is queued."""
+        return bool(self._chunks)
 
     def end(self) -> None:
         """Let the reader have what is queued, and no more."""
@@ -183,6 +191,8 @@ class EventReaders:
                 except TimeoutError:
                     self._cut_off(reader)
                     return
+                if reader.has_more:  # a connection that takes it all would have it in one turn of the loop
+                    await let_other_looks_go_on()
             await response.write_eof()
 
     def _hello(self) -> bytes:
@@ -202,9 +212,10 @@ class EventReaders:
         self._tell(chunk, [each for each in self._readers if each.is_greeted and each.is_of_fleet])
 
     def _tell(self, chunk: bytes, readers: Iterable[_Reader]) -> None:
+        pieces = [chunk[begin : begin + CHUNK_LENGTH] for begin in range(0, len(chunk), CHUNK_LENGTH)]
         for reader in readers:
             if reader.has_room(chunk, self._most_queued_bytes):
-                reader.offer(chunk)
+                reader.offer(*pieces)
             else:
                 self._cut_off(reader)
 

@@ -1,5 +1,7 @@
 """Another process that asks for the events of this one misses none of them, or is told that it did."""
 
+import asyncio
+
 import pytest
 
 from kproxy.admin.activity.happenings import CountsPicture, GroupPicture, Picture
@@ -11,6 +13,7 @@ from kproxy.admin.activity.own_events import (
     events_of,
     path_after,
 )
+from kproxy.admin.json_chunks import CHUNK_LENGTH
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.tasks import TaskKeeper
 from tests.worlds.waiting import until
@@ -137,6 +140,55 @@ async def test_who_listens_here_and_who_asks_are_told_the_same() -> None:
     # Then
     assert heard == [(await process.events.since(first.cursor)).chunk]
     await process.tasks.close()
+
+
+class Turns:
+    """Counts turns of the event loop, and what is heard in each."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.heard: list[tuple[int, bytes]] = []
+
+    def hear(self, chunk: bytes) -> None:
+        """Be told."""
+        self.heard.append((self.number, chunk))
+
+    async def count(self) -> None:
+        """Count until cancelled."""
+        while True:
+            await asyncio.sleep(0)
+            self.number += 1
+
+
+async def test_what_happened_to_many_groups_is_told_in_short_pieces_each_in_a_turn_of_its_own() -> None:
+    # Given
+    many, turns, delivered = 40, Turns(), 0
+    names = [f"{number:03}".ljust(32_000, "x") for number in range(many)]
+
+    async def picture() -> Picture:
+        return Picture(
+            dict.fromkeys(names, GroupPicture("Stable", 1, 1)),
+            dict.fromkeys(names, CountsPicture(delivered, 0, 0)),
+            {},
+        )
+
+    tasks = TaskKeeper()
+    process = OwnEvents(picture, background=BackgroundTasks(tasks), interval_s=0.001)
+    counting = tasks.spawn(turns.count(), name="turns")
+    await process.begin(Audience(lambda: True, turns.hear)).wait()
+    first = await process.since("")
+
+    # When
+    delivered = 1
+    await until(lambda: b"".join(chunk for _, chunk in turns.heard).count(b"event: records") == many)
+    counting.cancel()
+
+    # Then
+    assert max(len(chunk) for _, chunk in turns.heard) < CHUNK_LENGTH + 33_000
+    assert len({number for number, _ in turns.heard}) == len(turns.heard) >= many // 3
+    assert all(chunk.endswith(b"\n\n") for _, chunk in turns.heard)
+    assert (await process.since(first.cursor)).chunk == b"".join(chunk for _, chunk in turns.heard)
+    await tasks.close()
 
 
 async def test_what_another_process_asks_for_is_told_as_it_reads_it() -> None:

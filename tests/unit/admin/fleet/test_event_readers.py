@@ -11,9 +11,10 @@ import aiohttp
 from aiohttp import web
 
 from kproxy.admin.activity.happenings import CountsPicture, GroupPicture, Picture
-from kproxy.admin.activity.own_events import OwnEvents
+from kproxy.admin.activity.own_events import Audience, OwnEvents
 from kproxy.admin.fleet.event_readers import EventReaders
 from kproxy.admin.fleet.peer_events import PeerEvents
+from kproxy.admin.json_chunks import CHUNK_LENGTH
 from kproxy.admin.peer_views import Alone
 from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.net.background import BackgroundTasks
@@ -46,13 +47,13 @@ class Busy:
 
 @asynccontextmanager
 async def listened(
-    look: Callable[[], Awaitable[Picture]], **limits: Any
+    look: Callable[[], Awaitable[Picture]], *, peers: PeerEvents | None = None, **limits: Any
 ) -> AsyncIterator[tuple[int, Metrics]]:
     """Serve the events of what `look` sees; yield the port, and the metrics."""
     metrics, background = Metrics(), BackgroundTasks(TaskKeeper())
     readers = EventReaders(
         OwnEvents(look, background=background, interval_s=SOON_S),
-        PeerEvents(Alone(), Alone(), background=background, metrics=metrics, interval_s=SOON_S),
+        peers or PeerEvents(Alone(), Alone(), background=background, metrics=metrics, interval_s=SOON_S),
         wall_clock=ManualClock(NOON_MS),
         metrics=metrics,
         **limits,
@@ -224,6 +225,49 @@ def test_a_reader_that_takes_nothing_is_cut_off_while_others_go_on() -> None:
 
     # Then
     assert asyncio.run(listen()) == 1
+
+
+class OneLongAnswer(PeerEvents):
+    """Another process that tells so many bytes at once to who begins to listen."""
+
+    def __init__(self, told: bytes) -> None:
+        self._told = told
+        self._telling: asyncio.Handle | None = None
+
+    def begin(self, audience: Audience) -> None:
+        """Tell soon: when the reader was greeted."""
+        self._telling = asyncio.get_running_loop().call_later(0.05, audience.tell, self._told)
+
+    def standings(self) -> bytes:
+        """Nobody is told of."""
+        return b""
+
+    def end(self) -> None:
+        """Nothing goes on."""
+
+
+def test_what_another_process_tells_at_once_is_written_piece_by_piece() -> None:
+    # Given
+    told = b"event: group\ndata: " + b"x" * 1_000_000 + b"\n\n"
+
+    async def listen() -> list[bytes]:
+        async with listened(Busy(0).picture, peers=OneLongAnswer(told)) as (port, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /events HTTP/1.1\r\nHost: here\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+            written: list[bytes] = []
+            # When
+            while not b"".join(written).endswith(told):
+                length = int(await reader.readline(), 16)
+                written.append(await reader.readexactly(length))
+                await reader.readexactly(2)
+            writer.close()
+            return written
+
+    written = asyncio.run(listen())
+
+    # Then
+    assert max(map(len, written)) == CHUNK_LENGTH
 
 
 def test_a_reader_that_stands_still_with_little_to_hear_is_cut_off_in_time() -> None:
