@@ -37,6 +37,10 @@ LOOKS_WITHOUT_QUESTIONS: Final = 10
 _AFTER: Final = "after"
 
 
+async def _nobody_has_to() -> None:
+    """Return: nobody has to catch up."""
+
+
 @dataclass(frozen=True, slots=True)
 class Audience:
     """Those who listen in this process.
@@ -45,11 +49,13 @@ class Audience:
         is_there: whether anybody listens.
         tell: has them have events; returns at once and raises nothing.
         dismiss: lets them go; nothing more will come.
+        catch_up: returns when they may be told more, which is soon even if somebody takes nothing.
     """
 
     is_there: Callable[[], bool] = lambda: False
     tell: Callable[[bytes], None] = lambda _: None
     dismiss: Callable[[], None] = lambda: None
+    catch_up: Callable[[], Awaitable[None]] = _nobody_has_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,4 +219,5 @@ class OwnEvents:
             if chunk:
                 self._keep(chunk)
                 self._audience.tell(chunk)
+                await self._audience.catch_up()
             await let_other_looks_go_on()

@@ -9,7 +9,7 @@ it asks for the lists, and listens again.
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -33,6 +33,8 @@ MOST_QUEUED_BYTES: Final = 4 << 20
 QUIET_S: Final = 15.0
 """After so long without an event a reader is sent a line that says nothing, so that both notice who has gone."""
 WRITE_TIMEOUT_S: Final = 30.0
+CATCH_UP_S: Final = 1.0
+"""So long who has much to take is waited for before more is told of this process."""
 RETRY_MS: Final = 2_000
 """After so long a browser that lost its connection listens again."""
 
@@ -47,11 +49,24 @@ _HEADERS: Final = {
 class _Reader:
     """One who listens: what is queued for them, and how to end it."""
 
-    __slots__ = ("_arrived", "_chunks", "_is_ended", "_request", "_size", "is_greeted", "is_of_fleet")
+    __slots__ = (
+        "_arrived",
+        "_chunks",
+        "_is_ended",
+        "_on_taken",
+        "_request",
+        "_size",
+        "is_greeted",
+        "is_of_fleet",
+        "is_slow",
+    )
 
-    def __init__(self, request: web.Request, *, is_of_fleet: bool) -> None:
+    def __init__(self, request: web.Request, on_taken: Callable[[], None], *, is_of_fleet: bool) -> None:
         self._request = request
+        self._on_taken = on_taken
         self.is_of_fleet = is_of_fleet
+        self.is_slow = False
+        """Whether it was waited for in vain since it last had taken everything."""
         self.is_greeted = False
         """Whether events are told already: what was before the greeting is in the lists."""
         self._arrived = asyncio.Event()
@@ -63,6 +78,11 @@ class _Reader:
     def is_gone(self) -> bool:
         """Whether the connection has ended."""
         return self._request.transport is None or self._request.transport.is_closing()
+
+    @property
+    def queued_bytes(self) -> int:
+        """What is queued."""
+        return self._size
 
     def has_room(self, chunk: bytes, most_bytes: int) -> bool:
         """Tell whether `chunk` may be queued. Whatever its length, it may be where nothing else is."""
@@ -87,6 +107,7 @@ class _Reader:
     def cut_off(self) -> None:
         """Drop what is queued, and the connection."""
         self._chunks.clear()
+        self._size = 0
         self.end()
         if self._request.transport is not None:
             self._request.transport.abort()
@@ -101,6 +122,8 @@ class _Reader:
         if self._chunks:
             chunk = self._chunks.popleft()
             self._size -= len(chunk)
+            self.is_slow &= bool(self._chunks)
+            self._on_taken()
             return chunk
         return None if self._is_ended else _STILL_HERE
 
@@ -116,6 +139,7 @@ class EventReaders:
         most_readers: so many may listen.
         most_queued_bytes: may wait for each of them.
         patience_s: how long they may take nothing of what is written.
+        catch_up_s: how long they are waited for when much is told at once.
     """
 
     def __init__(  # noqa: PLR0913 - the last ones are for tests
@@ -128,6 +152,7 @@ class EventReaders:
         most_readers: int = MOST_READERS,
         most_queued_bytes: int = MOST_QUEUED_BYTES,
         patience_s: float = WRITE_TIMEOUT_S,
+        catch_up_s: float = CATCH_UP_S,
     ) -> None:
         self._own = own
         self._peers = peers
@@ -136,8 +161,12 @@ class EventReaders:
         self._most_readers = most_readers
         self._most_queued_bytes = most_queued_bytes
         self._patience_s = patience_s
+        self._catch_up_s = catch_up_s
+        self._taken = asyncio.Event()
         self._readers: set[_Reader] = set()
-        self._of_own = Audience(lambda: bool(self._listening()), self._tell_own, self._dismiss)
+        self._of_own = Audience(
+            lambda: bool(self._listening()), self._tell_own, self._dismiss, self._let_catch_up
+        )
         self._of_peers = Audience(
             lambda: any(each.is_of_fleet for each in self._listening()), self._tell_fleet
         )
@@ -145,7 +174,7 @@ class EventReaders:
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Answer with events until the reader goes, does not keep up, or the process ends."""
         try:
-            reader = _Reader(request, is_of_fleet=is_of_fleet(request.query.items()))
+            reader = _Reader(request, self._taken.set, is_of_fleet=is_of_fleet(request.query.items()))
         except RefusedQuery as refusal:
             return self._refusal(refusal.status, str(refusal))
         if len(self._listening()) >= self._most_readers:
@@ -219,6 +248,24 @@ class EventReaders:
             else:
                 self._cut_off(reader)
 
+    async def _let_catch_up(self) -> None:
+        """Return when nobody has half of what may be queued; who takes too long is waited for no more until it has all.
+
+        One that reads as fast as it can is not cut off when very much happens at once.
+        """
+        try:
+            async with asyncio.timeout(self._catch_up_s):
+                while self._behind():
+                    self._taken.clear()
+                    await self._taken.wait()
+        except TimeoutError:
+            for reader in self._behind():
+                reader.is_slow = True
+
+    def _behind(self) -> Collection[_Reader]:
+        most_bytes = self._most_queued_bytes // 2
+        return [each for each in self._readers if each.queued_bytes > most_bytes and not each.is_slow]
+
     def _listening(self) -> Collection[_Reader]:
         """Return those who listen, and forget who has gone."""
         for reader in [each for each in self._readers if each.is_gone]:
@@ -234,3 +281,4 @@ class EventReaders:
         self._metrics.count("admin_event_readers_cut_off")
         self._readers.discard(reader)
         reader.cut_off()
+        self._taken.set()

@@ -227,6 +227,30 @@ def test_a_reader_that_takes_nothing_is_cut_off_while_others_go_on() -> None:
     assert asyncio.run(listen()) == 1
 
 
+def test_a_reader_that_takes_all_at_once_hears_more_than_may_be_queued_for_it() -> None:
+    # Given
+    busy = Busy(200, name_length=30_000)
+
+    async def listen() -> tuple[int, int]:
+        async with (
+            listened(busy.picture, most_queued_bytes=300_000) as (port, metrics),
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{port}/events") as response,
+        ):
+            # When
+            heard = 0
+            async for part in response.content.iter_any():
+                heard += part.count(b"event: records")
+                if heard >= 200:
+                    break
+            return heard, metrics.counted("admin_event_readers_cut_off")
+
+    # Then
+    heard, cut_off = asyncio.run(listen())
+    assert heard >= 200
+    assert cut_off == 0
+
+
 class OneLongAnswer(PeerEvents):
     """Another process that tells so many bytes at once to who begins to listen."""
 
