@@ -79,7 +79,7 @@ class ClusterView:
         self._id_by_name: dict[str, TopicId] = {}
         self._unknown_ttl_ms = unknown_ttl_ms
         self._missing_until_ms: OrderedDict[str | TopicId, int] = OrderedDict()  # the first to end first
-        self._gone_ms: dict[TopicId, int] = {}
+        self._gone_ms: OrderedDict[TopicId, int] = OrderedDict()
 
     @property
     def topic_names(self) -> Collection[str]:
@@ -236,8 +236,9 @@ class ClusterView:
         self._drop(self._by_id[topic_id].description)
         changes.moved_topics.add(topic_id)
         self._gone_ms[topic_id] = now_ms
-        for oldest_id, gone_ms in list(self._gone_ms.items()):
-            if gone_ms > now_ms - GONE_TTL_MS and len(self._gone_ms) <= MOST_GONE:
+        while self._gone_ms:
+            oldest_id = next(iter(self._gone_ms))
+            if self._gone_ms[oldest_id] > now_ms - GONE_TTL_MS and len(self._gone_ms) <= MOST_GONE:
                 break
             del self._gone_ms[oldest_id]
 

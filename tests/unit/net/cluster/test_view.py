@@ -1,4 +1,7 @@
+from collections import OrderedDict
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -307,6 +310,31 @@ def test_an_id_that_is_gone_is_remembered_as_gone_for_some_minutes_or_until_it_i
     assert (was_gone, after_a_while) == (True, False)
     assert view.is_unheard(ORDERS, 20)
     assert not view.was_gone(PAYMENTS)
+
+
+def test_who_went_before_is_not_gone_through_for_each_topic_that_goes() -> None:
+    # Given
+    class Watched(OrderedDict[TopicId, int]):
+        seen_count = 0
+
+        def __iter__(self) -> Iterator[TopicId]:
+            for each in super().__iter__():
+                Watched.seen_count += 1
+                yield each
+
+        def items(self) -> Any:
+            return [(each, self[each]) for each in self]
+
+    ids = {f"t-{number}": TopicId(f"{number:016}".encode()) for number in range(300)}
+    view = view_of(*(topic(name, topic_id, (1, 0)) for name, topic_id in ids.items()))
+    view._gone_ms = Watched()
+
+    # When
+    view.absorb(response(), asked_names=[*ids], now_ms=10)
+
+    # Then
+    assert all(map(view.was_gone, ids.values()))
+    assert Watched.seen_count <= 2 * len(ids)
 
 
 def test_the_version_rises_with_every_change_and_with_nothing_else() -> None:
