@@ -15,7 +15,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.interest import Interest
 from kproxy.handlers.isolation_levels import IsolationLevel
-from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
+from kproxy.handlers.live.pauses import MOST_AT_ONCE, Pace, let_others_go_on
 from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
 from kproxy.net.cluster.broker_connections import BrokerConnections
@@ -355,21 +355,24 @@ class ShareAvailability:
         try:
             await self._metadata.confirm(topic_ids, not_older_than_ms=0)
             found = await self._metadata.topics_with_ids(topic_ids)
-            for topic_id in topic_ids - found.keys():
-                self._end_all(topic_id)
         except BrokerUnavailable as failure:
             log.debug("leaders_unknown", detail=failure)
             return
-        for watch in self._homeless_watches():
-            if watch.sleepers:
+        await self._settle_homeless(topic_ids - found.keys())
+
+    async def _settle_homeless(self, gone: Collection[TopicId]) -> None:
+        """House those that somebody waits for, unless their topic is `gone`; end the others.
+
+        Thousands of watches may end with topics that are deleted together: others have a turn now and then.
+        """
+        pace = Pace(is_alone=True)
+        for topic_partition in tuple(self._homeless):
+            watch = self._watches.get(topic_partition)
+            if watch is None or topic_partition not in self._homeless:
+                continue  # meanwhile
+            if watch.sleepers and topic_partition.topic_id not in gone:
                 self._house(watch)
             else:
                 self._end(watch)
-
-    def _end_all(self, topic_id: TopicId) -> None:
-        for watch in self._homeless_watches():
-            if watch.topic_partition.topic_id == topic_id:
-                self._end(watch)
-
-    def _homeless_watches(self) -> list[Watch]:
-        return [self._watches[key] for key in self._homeless]
+            if pace.is_pause_due():
+                await let_others_go_on()
