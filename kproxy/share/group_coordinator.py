@@ -47,7 +47,7 @@ from kproxy.share.identifiers import (
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
-from kproxy.share.share_group_member import ExpiredMember, ShareGroupMember, ShareGroupMemberView
+from kproxy.share.share_group_member import ExpiredMember, ShareGroupMember, ShareGroupMemberView, views_of
 
 UNBOUNDED: Final = sys.maxsize
 """As many as there are."""
@@ -362,7 +362,7 @@ class GroupCoordinator:
             group_epoch=group.group_epoch,
             assignment_epoch=group.assignment_epoch,
             assignor_name=ASSIGNOR_NAME,
-            members=tuple(member.view(group.assignment_of(member)) for member in group.members.values()),
+            members=views_of(group.members.values(), group.assignment_of),
         )
 
     def _group(self, group_id: GroupId) -> ShareGroup:

@@ -291,11 +291,9 @@ class GroupTopics:
         numbers_of: defaultdict[TopicId, list[int]] = defaultdict(list)
         for topic_id, number in partitions:
             numbers_of[topic_id].append(number)
-        return tuple(
-            AssignedTopic(topic.topic_id, name, tuple(sorted(numbers_of[topic.topic_id])))
-            for name, topic in sorted(self.known.items())
-            if topic.topic_id in numbers_of
-        )
+        ids = self._ids
+        names = sorted([(ids[topic_id], topic_id) for topic_id in numbers_of if topic_id in ids])
+        return tuple([AssignedTopic(each, name, tuple(sorted(numbers_of[each]))) for name, each in names])
 
     def _difference(
         self, before: frozenset[str], after: frozenset[str]

@@ -80,6 +80,18 @@ class CountedTypes(list[int]):
         return super().__iter__()
 
 
+class LookedUpId(bytes):
+    """The id of a topic; counts how often such ids are looked for in sets and dictionaries."""
+
+    look_ups = 0
+
+    def __hash__(self) -> int:
+        LookedUpId.look_ups += 1
+        return super().__hash__()
+
+    __eq__ = bytes.__eq__
+
+
 def say(first_offset: int, last_offset: int, *types: int) -> list[SaidBatch]:
     """One acknowledgement batch."""
     return [SaidBatch(first_offset, last_offset, types)]

@@ -7,15 +7,19 @@ import weakref
 import pytest
 
 from kproxy.share.group_topics import GroupTopics, subscription
-from kproxy.share.heartbeat import TopicPartitions
-from kproxy.share.identifiers import TopicIdPartition
+from kproxy.share.heartbeat import AssignedTopic, TopicPartitions
+from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
-from tests.worlds.share_builders import ALICE, OTHER_TOPIC, TOPIC
+from tests.worlds.share_builders import ALICE, OTHER_TOPIC, TOPIC, LookedUpId
 
 NAME_COUNT = 1_000
 PAID, SENT = TopicPartitions(TOPIC, 2), TopicPartitions(OTHER_TOPIC, 1)
+
+
+def looked_up_id(number: int) -> TopicId:
+    return TopicId(LookedUpId(f"{number:016}".encode()))
 
 
 @pytest.fixture
@@ -108,6 +112,37 @@ def test_a_member_may_have_what_it_subscribes_to_and_what_may_be_assigned(topics
     asked_for = [TopicIdPartition(TOPIC, 0), TopicIdPartition(TOPIC, 1), TopicIdPartition(OTHER_TOPIC, 0)]
     assert topics.permitted(alice, asked_for) == {TopicIdPartition(TOPIC, 0)}
     assert topics.wanted([alice]) == {TOPIC: {0}}
+
+
+def test_partitions_are_told_in_the_order_of_their_topics_names(topics: GroupTopics) -> None:
+    # When
+    told = topics.named(
+        [
+            TopicIdPartition(OTHER_TOPIC, 0),
+            TopicIdPartition(TopicId(b"is not known...."), 0),
+            TopicIdPartition(TOPIC, 1),
+            TopicIdPartition(TOPIC, 0),
+        ]
+    )
+
+    # Then
+    assert told == (AssignedTopic(TOPIC, "paid", (0, 1)), AssignedTopic(OTHER_TOPIC, "sent", (0,)))
+
+
+def test_what_one_member_is_told_is_not_looked_for_among_all_topics_of_the_group() -> None:
+    # Given
+    found = {f"{number:04}": TopicPartitions(looked_up_id(number), 1) for number in range(NAME_COUNT)}
+    topics = GroupTopics(StatePartitionMetadata())
+    topics.subscribe(frozenset(), frozenset(found))
+    topics.learn(found)
+    LookedUpId.look_ups = 0
+
+    # When
+    told = topics.named([TopicIdPartition(looked_up_id(7), 0), TopicIdPartition(looked_up_id(3), 0)])
+
+    # Then
+    assert [topic.topic_name for topic in told] == ["0003", "0007"]
+    assert LookedUpId.look_ups < 20
 
 
 def test_a_restored_group_knows_the_topics_that_it_saw_last(topics: GroupTopics) -> None:
