@@ -6,6 +6,8 @@ several equal choices it makes depends on hash order there, here on the order of
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
 from typing import Final, TypeAlias
 
 from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
@@ -43,6 +45,29 @@ def assign(
     return {member_id: frozenset(partitions) for member_id, partitions in held.items()}
 
 
+def subscribers_of(
+    subscriptions: Mapping[MemberId, frozenset[TopicId]],
+) -> Mapping[TopicId, Sequence[MemberId]]:
+    """Return who subscribes to each topic, in the order of the members; topics with the same ones have one sequence.
+
+    Each different subscription is gone through once, whoever has it: most members have few topics, or the same.
+    """
+    places: dict[frozenset[TopicId], list[int]] = {}
+    for place, topic_ids in enumerate(subscriptions.values()):
+        places.setdefault(topic_ids, []).append(place)
+    named_by: dict[TopicId, list[frozenset[TopicId]]] = {}
+    for topic_ids in places:
+        for topic_id in topic_ids:
+            named_by.setdefault(topic_id, []).append(topic_ids)
+    member_ids = tuple(subscriptions)
+
+    @cache
+    def members_with(*alike: frozenset[TopicId]) -> Sequence[MemberId]:
+        return tuple([member_ids[place] for place in sorted(chain(*(places[each] for each in alike)))])
+
+    return {topic_id: members_with(*alike) for topic_id, alike in named_by.items()}
+
+
 def _holders(
     subscriptions: Mapping[MemberId, frozenset[TopicId]], previous: Assignment
 ) -> Mapping[TopicIdPartition, Holders]:
@@ -61,17 +86,15 @@ def _pools(
     subscriptions: Mapping[MemberId, frozenset[TopicId]], assignable: Mapping[TopicId, frozenset[int]]
 ) -> Iterator[tuple[Sequence[MemberId], Sequence[TopicIdPartition]]]:
     """Yield who shares what: one pool for equal subscriptions, else one for each topic. None is empty."""
+    subscribers = subscribers_of(subscriptions)
     is_homogeneous = len(set(subscriptions.values())) == 1
     pools: dict[Sequence[MemberId], list[TopicIdPartition]] = {}
-    for topic_id in sorted(assignable):
-        subscribers = tuple([member_id for member_id, ids in subscriptions.items() if topic_id in ids])
+    for topic_id in sorted(assignable.keys() & subscribers.keys()):
         partitions = [TopicIdPartition(topic_id, number) for number in sorted(assignable[topic_id])]
-        if not subscribers:
-            continue
         if is_homogeneous:
-            pools.setdefault(subscribers, []).extend(partitions)
+            pools.setdefault(subscribers[topic_id], []).extend(partitions)
         else:
-            yield subscribers, partitions
+            yield subscribers[topic_id], partitions
     yield from pools.items()
 
 

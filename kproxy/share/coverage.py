@@ -11,30 +11,42 @@ A member can be counted on from its heartbeat until it leaves or its connection 
 partition, as in any share group with more members than partitions, so nothing is delivered twice for it.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import cycle
+from typing import Protocol
 
+from kproxy.share.assignor import subscribers_of
 from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
 from kproxy.share.share_group_member import ShareGroupMember
 
 Partitions = frozenset[TopicIdPartition]
-Permitted = Callable[[ShareGroupMember, Collection[TopicIdPartition]], Partitions]
-"""Which of some partitions a member subscribes to, and may be assigned. One call for all: subscriptions are long."""
+
+
+class TopicsOfMembers(Protocol):
+    """Which topics a member subscribes to. One call is for many of them: subscriptions are long."""
+
+    def permitted(self, member: ShareGroupMember, partitions: Collection[TopicIdPartition]) -> Partitions:
+        """Return those of `partitions` that `member` subscribes to, and that may be assigned."""
+        ...
+
+    def subscribed_among(self, member: ShareGroupMember, topic_ids: Collection[TopicId]) -> Iterable[TopicId]:
+        """Return those of `topic_ids` to which `member` subscribes."""
+        ...
 
 
 class Coverage:
-    """How many members of one group that can be counted on were told each partition.
+    """How many members of one group that can be counted on were told each partition of its `topics`."""
 
-    `permitted` says which of some partitions a member subscribes to, and may be assigned.
-    """
+    __slots__ = ("_allotted", "_free", "_open", "_told", "_topics")
 
-    __slots__ = ("_allotted", "_open", "_permitted", "_told")
-
-    def __init__(self, permitted: Permitted) -> None:
-        self._permitted = permitted
+    def __init__(self, topics: TopicsOfMembers) -> None:
+        self._topics = topics
         self._told: Counter[TopicIdPartition] = Counter()
         self._allotted: dict[MemberId, set[TopicIdPartition]] = {}
         self._open: Partitions = frozenset()
+        self._free: dict[TopicId, set[TopicIdPartition]] = {}  # what is open and nobody was told since
 
     def count_on(self, member: ShareGroupMember, partitions: Partitions) -> bool:
         """Count on `member`, which is there, for these `partitions`; tell whether that is anything new."""
@@ -65,19 +77,18 @@ class Coverage:
     def share_of(self, member: ShareGroupMember, target: Partitions) -> Partitions:
         """Return what `member` is to be told, which has a heartbeat to be answered: its target, and what it covers."""
         allotted = self._allotted.get(member.member_id, set())
-        if member.assigned == target and not allotted and not self._open:
+        if member.assigned == target and not allotted and not self._free:
             return target
         kept = {
             partition
             for partition in member.assigned - target
             if self._told[partition] <= int(partition in member.relied_on)
         }
-        taken = {
-            partition
-            for partition in (self._open - target) | (allotted - target)
-            if self._told[partition] <= 0
-        }
-        covered = self._permitted(member, kept | taken) if kept or taken else None
+        taken = {partition for partition in allotted - target if self._told[partition] <= 0}
+        if self._free:
+            free_topics = self._topics.subscribed_among(member, self._free)
+            taken.update(*(self._free[topic_id] - target for topic_id in free_topics))
+        covered = self._topics.permitted(member, kept | taken) if kept or taken else None
         return target | covered if covered else target
 
     def allot(
@@ -92,46 +103,96 @@ class Coverage:
         anyway.
         """
         covered = frozenset[TopicIdPartition]().union(*targets.values())
-        uncovered = [
-            partition
-            for topic_id, numbers in wanted.items()
-            for number in sorted(numbers)
-            # A plain tuple is equal, and made in a fraction of the time.
-            if (topic_id, number) not in covered
-            and self._told[partition := TopicIdPartition(topic_id, number)] <= 0
-        ]
+        uncovered: dict[TopicId, list[TopicIdPartition]] = {}
+        for topic_id, numbers in wanted.items():
+            for number in sorted(numbers):
+                # A plain tuple is equal, and made in a fraction of the time.
+                if (topic_id, number) in covered:
+                    continue
+                partition = TopicIdPartition(topic_id, number)
+                if self._told[partition] <= 0:
+                    uncovered.setdefault(topic_id, []).append(partition)
         self._allotted = {}
-        still_open: set[TopicIdPartition] = set()
+        self._open, self._free = frozenset(self._share_out(uncovered, targets, waiting)), {}
+        self._set_free(self._open)
+
+    def _share_out(
+        self,
+        uncovered: Mapping[TopicId, Sequence[TopicIdPartition]],
+        targets: Mapping[MemberId, Partitions],
+        waiting: Sequence[ShareGroupMember],
+    ) -> Iterator[TopicIdPartition]:
+        """Allot `uncovered` to those who have least; yield what none of them may have."""
         loads = {member.member_id: len(targets[member.member_id]) for member in waiting}
         able = self._able(uncovered, waiting)
-        turns: dict[TopicId, deque[MemberId]] = {}
-        for partition in uncovered:
-            topic_id = partition.topic_id
-            if topic_id not in turns:
-                turns[topic_id] = deque(sorted(able[topic_id], key=loads.__getitem__))
-            if turn := turns[topic_id]:
-                self._allotted.setdefault(turn[0], set()).add(partition)
-                loads[turn[0]] += 1
-                turn.rotate(-1)
-            else:
-                still_open.add(partition)
-        self._open = frozenset(still_open)
+        turns = {member_ids: _LeastLoaded(member_ids, loads) for member_ids in set(able.values())}
+        for topic_id, partitions in uncovered.items():
+            if topic_id not in able:
+                yield from partitions
+                continue
+            turn = turns[able[topic_id]].first(len(partitions))
+            for partition, member_id in zip(partitions, cycle(turn), strict=False):
+                self._allotted.setdefault(member_id, set()).add(partition)
+                loads[member_id] += 1
 
     def _able(
-        self, partitions: Iterable[TopicIdPartition], waiting: Iterable[ShareGroupMember]
+        self, topic_ids: Collection[TopicId], waiting: Iterable[ShareGroupMember]
     ) -> Mapping[TopicId, Sequence[MemberId]]:
-        """Return who of the waiting members may have the partitions of each topic, of which one speaks for all."""
-        of_topics = {partition.topic_id: partition for partition in partitions}
-        able: dict[TopicId, list[MemberId]] = {topic_id: [] for topic_id in of_topics}
+        """Return who of the waiting members may have the partitions of each topic; none without such a member."""
+        topics_of: dict[frozenset[str], frozenset[TopicId]] = {}
+        subscriptions: dict[MemberId, frozenset[TopicId]] = {}
         for member in waiting:
-            for partition in self._permitted(member, of_topics.values()):
-                able[partition.topic_id].append(member.member_id)
-        return able
+            names = member.subscribed_topic_names
+            if names not in topics_of:
+                topics_of[names] = frozenset(self._topics.subscribed_among(member, topic_ids))
+            subscriptions[member.member_id] = topics_of[names]
+        return subscribers_of(subscriptions)
 
     def _rely(self, member: ShareGroupMember, partitions: Partitions) -> bool:
         if partitions == member.relied_on:
             return False
-        self._told.update(partitions - member.relied_on)
-        self._told.subtract(member.relied_on - partitions)
+        gained, lost = partitions - member.relied_on, member.relied_on - partitions
+        self._told.update(gained)
+        self._told.subtract(lost)
         member.relied_on = partitions
+        if self._open:
+            self._take(gained & self._open)
+            self._set_free(partition for partition in lost & self._open if self._told[partition] <= 0)
         return True
+
+    def _set_free(self, partitions: Iterable[TopicIdPartition]) -> None:
+        for partition in partitions:
+            self._free.setdefault(partition.topic_id, set()).add(partition)
+
+    def _take(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """Let these, of which some member was told, be free no more."""
+        for partition in partitions:
+            if of_topic := self._free.get(partition.topic_id):
+                of_topic.discard(partition)
+                if not of_topic:
+                    del self._free[partition.topic_id]
+
+
+class _LeastLoaded:
+    """Some members by how much they have, which only becomes more: a heap whose entries may be behind `loads`."""
+
+    __slots__ = ("_heap", "_loads", "_member_ids")
+
+    def __init__(self, member_ids: Sequence[MemberId], loads: Mapping[MemberId, int]) -> None:
+        self._member_ids, self._loads = member_ids, loads
+        self._heap = [(loads[member_id], place) for place, member_id in enumerate(member_ids)]
+        heapify(self._heap)
+
+    def first(self, most: int) -> Sequence[MemberId]:
+        """Return those with the least, at most so many; of equal ones those that come first."""
+        heap, found = self._heap, list[tuple[int, int]]()
+        while heap and len(found) < most:
+            noted, place = heap[0]
+            load = self._loads[self._member_ids[place]]
+            if load == noted:
+                found.append(heappop(heap))
+            else:
+                heapreplace(heap, (load, place))
+        for entry in found:
+            heappush(heap, entry)
+        return [self._member_ids[place] for _, place in found]

@@ -40,7 +40,7 @@ class GroupAssignment:
         """The partitions that there were to assign when the target assignment was computed."""
         self._topics = topics
         self._members = members
-        self._coverage = Coverage(topics.permitted)
+        self._coverage = Coverage(topics)
         self._rounds = AssignmentRounds()
         self._called: dict[MemberId, None] = {}
         self._subscriptions: dict[MemberId, frozenset[str]] = {}

@@ -52,9 +52,6 @@ from kproxy.share.share_group_member import ExpiredMember, ShareGroupMember, Sha
 UNBOUNDED: Final = sys.maxsize
 """As many as there are."""
 
-_PARTITIONS_OF_ONE: Final = 16
-"""So many partitions of a group are as much work, when they are assigned, as another group."""
-
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupView:
@@ -251,7 +248,7 @@ class GroupCoordinator:
     def assign(self, now_ms: int, *, at_most: int = UNBOUNDED) -> None:
         """Look at the assignment of every group for which that is due, or of some.
 
-        What is left after work like that on `at_most` groups without many partitions is due still (`next_deadline_ms`).
+        What is left after work like that on `at_most` small groups is due still (`next_deadline_ms`).
         """
         while self._round_checks and self._round_checks[0][0] <= now_ms and at_most > 0:
             check_ms, group_id = heappop(self._round_checks)
@@ -260,7 +257,7 @@ class GroupCoordinator:
                 group.round_check_ms = None
                 group.assign(now_ms)
                 self._note_round(group)
-                at_most -= 1 + group.topics.state_partitions.partition_count // _PARTITIONS_OF_ONE
+                at_most -= group.topics.round_work(len(group.members))
 
     def take_called(self) -> tuple[tuple[GroupId, MemberId], ...]:
         """Return, once, the members whose held heartbeats are to be answered now."""

@@ -25,6 +25,9 @@ MOST_SUBSCRIBED_NAMES: Final = 200_000
 _NAMES_OF_ONE: Final = 100
 """So many names are as much work, when nobody subscribes to them any more, as a member."""
 
+_ASSIGNED_TO_ONE: Final = 16
+"""So many members and partitions are as much work, when one is assigned to the other, as another group."""
+
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 _SUBSCRIPTIONS: Final[WeakValueDictionary[int, frozenset[str]]] = WeakValueDictionary()
@@ -103,6 +106,10 @@ class GroupTopics:
     def name_work(self) -> int:
         """About how much work it is to go through the names of all different subscriptions, in members."""
         return self.name_count // _NAMES_OF_ONE
+
+    def round_work(self, member_count: int) -> int:
+        """Return about how much work it is to assign all partitions to so many members, in small groups."""
+        return 1 + (self.state_partitions.partition_count + member_count) // _ASSIGNED_TO_ONE + self.name_work
 
     @property
     def subscribed_names(self) -> frozenset[str]:
@@ -269,12 +276,29 @@ class GroupTopics:
 
     def wanted(self, members: Iterable[ShareGroupMember]) -> Mapping[TopicId, frozenset[int]]:
         """Return the assignable partitions that one of `members` subscribes to."""
-        subscriptions = [member.subscribed_topic_names for member in members]
+        subscriptions = {member.subscribed_topic_names for member in members}
+        if subscriptions >= self._member_counts.keys():
+            return self.assignable()  # nobody else is left who subscribes to anything
+        names = _NOTHING.union(*subscriptions)
         return {
             topic_id: numbers
             for topic_id, numbers in self.assignable().items()
-            if any(self._ids.get(topic_id) in names for names in subscriptions)
+            if self._ids.get(topic_id) in names
         }
+
+    def subscribed_among(self, member: ShareGroupMember, topic_ids: Collection[TopicId]) -> Iterable[TopicId]:
+        """Return those of different `topic_ids` that exist and to which `member` subscribes.
+
+        Gone through are the names of the member or the topics, whatever is less.
+        """
+        names = member.subscribed_topic_names
+        if len(names) < len(topic_ids):
+            return [
+                topic.topic_id
+                for name in names
+                if (topic := self.known.get(name)) is not None and topic.topic_id in topic_ids
+            ]
+        return [topic_id for topic_id in topic_ids if self._ids.get(topic_id) in names]
 
     def permitted(
         self, member: ShareGroupMember, partitions: Collection[TopicIdPartition]

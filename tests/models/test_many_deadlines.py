@@ -1,12 +1,14 @@
 """What falls due for very many groups in the same moment is done in several turns."""
 
+from itertools import product
+
 import pytest
 
 from kproxy.handlers import share_groups
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import JOIN_EPOCH, Heartbeat, TopicPartitions
-from kproxy.share.identifiers import GroupId
+from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
 from tests.worlds.share_builders import ALICE, TOPIC, keys_of
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
@@ -14,24 +16,34 @@ from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 GROUPS = [GroupId(f"g{number}") for number in range(5)]
 
 
-def of_members(coordinator: GroupCoordinator, *, partition_count: int) -> GroupCoordinator:
-    """Let a member join each group."""
+def of_members(
+    coordinator: GroupCoordinator, *, partition_count: int = 1, member_count: int = 1, name_count: int = 1
+) -> GroupCoordinator:
+    """Let members join each group, who all name so many topics, of which one exists."""
+    names = ("orders", *(f"none {number}" for number in range(1, name_count)))
     topics = {"orders": TopicPartitions(TOPIC, partition_count)}
-    for group_id in GROUPS:
-        heartbeat = Heartbeat(group_id, ALICE, JOIN_EPOCH, None, ("orders",), "app", "/127.0.0.1")
+    member_ids = (ALICE, *(MemberId(f"member {number}") for number in range(1, member_count)))
+    for group_id, member_id in product(GROUPS, member_ids):
+        heartbeat = Heartbeat(group_id, member_id, JOIN_EPOCH, None, names, "app", "/127.0.0.1")
         wanted = coordinator.admit(heartbeat, topics=topics, limits=GroupLimits(), now_ms=0)
         coordinator.initialized(group_id, keys_of(wanted))
     return coordinator
 
 
 @pytest.mark.parametrize(
-    ("partition_count", "assigned_counts"), [(1, [2, 4, 5]), (1_000, [1, 2, 3, 4, 5])], ids=["small", "large"]
+    ("sizes", "assigned_counts"),
+    [
+        pytest.param({}, [2, 4, 5], id="small"),
+        pytest.param({"partition_count": 1_000}, [1, 2, 3, 4, 5], id="many partitions"),
+        pytest.param({"member_count": 100}, [1, 2, 3, 4, 5], id="many members"),
+        pytest.param({"name_count": 1_000}, [1, 2, 3, 4, 5], id="many names"),
+    ],
 )
 def test_assignments_that_are_due_at_once_are_looked_at_some_at_a_time(
-    partition_count: int, assigned_counts: list[int]
+    sizes: dict[str, int], assigned_counts: list[int]
 ) -> None:
     # Given
-    coordinator = of_members(GroupCoordinator(), partition_count=partition_count)
+    coordinator = of_members(GroupCoordinator(), **sizes)
     counts: list[int] = []
 
     # When
@@ -45,7 +57,7 @@ def test_assignments_that_are_due_at_once_are_looked_at_some_at_a_time(
 
 def test_sessions_that_run_out_at_once_end_some_at_a_time() -> None:
     # Given
-    coordinator = of_members(GroupCoordinator(), partition_count=1)
+    coordinator = of_members(GroupCoordinator())
     counts: list[int] = []
 
     # When

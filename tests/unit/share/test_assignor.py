@@ -3,12 +3,12 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kproxy.share.assignor import Assignment, assign
 from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
-from tests.worlds.share_builders import OTHER_TOPIC, TOPIC
+from tests.worlds.share_builders import OTHER_TOPIC, TOPIC, LookedUpId
 
 MEMBERS = [MemberId(f"member-{number}") for number in range(12)]
 
@@ -167,3 +167,49 @@ def test_every_partition_with_a_subscriber_is_assigned(
         for member_id, partitions in assignment.items()
         for partition in partitions
     )
+
+
+@given(
+    subscribed=st.lists(st.sets(st.sampled_from([TOPIC, OTHER_TOPIC])), min_size=2, max_size=8),
+    counts=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    before=st.lists(st.sets(st.sampled_from([TOPIC, OTHER_TOPIC])), min_size=2, max_size=8),
+)
+def test_of_different_subscriptions_each_topic_is_shared_as_if_there_were_no_other(
+    subscribed: list[set[TopicId]], counts: tuple[int, int], before: list[set[TopicId]]
+) -> None:
+    # Given
+    assume(len({frozenset(topics) for topics in subscribed}) > 1)
+    of_members = {MEMBERS[number]: frozenset(topics) for number, topics in enumerate(subscribed)}
+    held_before = {MEMBERS[number]: frozenset(topics) for number, topics in enumerate(before)}
+    assignable = {**topic_with(counts[0]), **topic_with(counts[1], OTHER_TOPIC)}
+    previous = assign(held_before, assignable, {})
+
+    # When
+    assignment = assign(of_members, assignable, previous)
+
+    # Then
+    for topic_id in (TOPIC, OTHER_TOPIC):
+        subscribers = {
+            member_id: frozenset([topic_id]) for member_id, ids in of_members.items() if topic_id in ids
+        }
+        alone = assign(subscribers, {topic_id: assignable[topic_id]}, previous)
+        assert alone == {
+            member_id: frozenset(each for each in assignment[member_id] if each.topic_id == topic_id)
+            for member_id in subscribers
+        }
+
+
+def test_the_topics_of_one_member_are_not_looked_for_in_each_others_subscription() -> None:
+    # Given
+    ids = [TopicId(LookedUpId(f"{number:016}".encode())) for number in range(500)]
+    narrow = {MemberId(f"{number}"): frozenset(ids[number : number + 1]) for number in range(100)}
+    subscribed = {**narrow, MEMBERS[0]: frozenset(ids)}
+    assignable = {topic_id: frozenset([0]) for topic_id in ids}
+    LookedUpId.look_ups = 0
+
+    # When
+    assignment = assign(subscribed, assignable, {})
+
+    # Then
+    assert len(assignment[MEMBERS[0]]) == len(ids)
+    assert LookedUpId.look_ups < 10 * len(ids)

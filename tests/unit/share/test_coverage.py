@@ -18,10 +18,18 @@ def wanted(*numbers: int) -> Mapping[TopicId, Collection[int]]:
     return {TOPIC: frozenset(numbers)}
 
 
-def permitted(
-    _member: ShareGroupMember, partitions: Collection[TopicIdPartition]
-) -> frozenset[TopicIdPartition]:
-    return frozenset(partition for partition in partitions if partition.topic_id == TOPIC)
+class OneTopic:
+    """Everybody subscribes to one topic, all of which may be assigned."""
+
+    def permitted(
+        self, _member: ShareGroupMember, partitions: Collection[TopicIdPartition]
+    ) -> frozenset[TopicIdPartition]:
+        return frozenset(partition for partition in partitions if partition.topic_id == TOPIC)
+
+    def subscribed_among(
+        self, _member: ShareGroupMember, topic_ids: Collection[TopicId]
+    ) -> Iterable[TopicId]:
+        return [topic_id for topic_id in topic_ids if topic_id == TOPIC]
 
 
 def told(coverage: Coverage, member_id: MemberId, numbers: Iterable[int]) -> ShareGroupMember:
@@ -34,7 +42,7 @@ def told(coverage: Coverage, member_id: MemberId, numbers: Iterable[int]) -> Sha
 
 def test_a_member_keeps_what_it_loses_until_somebody_else_was_told_of_it() -> None:
     # Given
-    coverage = Coverage(permitted)
+    coverage = Coverage(OneTopic())
     alice, bob = told(coverage, ALICE, [0, 1]), told(coverage, BOB, [])
 
     # When
@@ -50,7 +58,7 @@ def test_a_member_keeps_what_it_loses_until_somebody_else_was_told_of_it() -> No
 
 def test_what_may_not_be_assigned_any_more_is_not_kept() -> None:
     # Given
-    coverage = Coverage(permitted)
+    coverage = Coverage(OneTopic())
     alice = ShareGroupMember(ALICE)
     gone = frozenset([TopicIdPartition(OTHER_TOPIC, 0)])
     coverage.count_on(alice, frozenset())
@@ -62,7 +70,7 @@ def test_what_may_not_be_assigned_any_more_is_not_kept() -> None:
 
 def test_who_cannot_be_counted_on_does_not_let_others_lose_anything() -> None:
     # Given
-    coverage = Coverage(permitted)
+    coverage = Coverage(OneTopic())
     alice, bob = told(coverage, ALICE, [0]), told(coverage, BOB, [0])
 
     # When
@@ -76,7 +84,7 @@ def test_who_cannot_be_counted_on_does_not_let_others_lose_anything() -> None:
 
 def test_what_nobody_has_is_shared_among_those_who_wait() -> None:
     # Given
-    coverage = Coverage(permitted)
+    coverage = Coverage(OneTopic())
     alice, bob = told(coverage, ALICE, [0]), told(coverage, BOB, [1])
 
     # When
@@ -89,7 +97,7 @@ def test_what_nobody_has_is_shared_among_those_who_wait() -> None:
 
 def test_what_somebody_is_about_to_be_told_is_not_given_to_another() -> None:
     # Given
-    coverage = Coverage(permitted)
+    coverage = Coverage(OneTopic())
     alice, bob = told(coverage, ALICE, []), told(coverage, BOB, [])
 
     # When
@@ -101,7 +109,7 @@ def test_what_somebody_is_about_to_be_told_is_not_given_to_another() -> None:
 
 def test_when_nobody_waits_whoever_is_heard_next_takes_what_is_open_and_the_one_after_does_not() -> None:
     # Given
-    coverage = Coverage(permitted)
+    coverage = Coverage(OneTopic())
     alice, bob = told(coverage, ALICE, []), told(coverage, BOB, [])
     coverage.allot(wanted(0, 1), {}, [])
 
@@ -116,7 +124,7 @@ def test_when_nobody_waits_whoever_is_heard_next_takes_what_is_open_and_the_one_
 
 def test_whoever_gives_up_what_nobody_else_has_concerns_others() -> None:
     # Given
-    coverage = Coverage(permitted)
+    coverage = Coverage(OneTopic())
     alice = told(coverage, ALICE, [0])
 
     # Then
@@ -125,7 +133,7 @@ def test_whoever_gives_up_what_nobody_else_has_concerns_others() -> None:
 
 def test_a_member_that_joins_again_has_to_be_told_again_what_it_had() -> None:
     # Given
-    coverage = Coverage(permitted)
+    coverage = Coverage(OneTopic())
     alice, bob = told(coverage, ALICE, [0]), told(coverage, BOB, [])
 
     # When
@@ -139,7 +147,7 @@ def test_a_member_that_joins_again_has_to_be_told_again_what_it_had() -> None:
 
 def test_what_was_told_to_a_member_that_is_gone_does_not_count() -> None:
     # Given
-    coverage = Coverage(permitted)
+    coverage = Coverage(OneTopic())
     alice, carol = told(coverage, ALICE, []), told(coverage, CAROL, [])
     coverage.discount(alice)
 
@@ -149,3 +157,35 @@ def test_what_was_told_to_a_member_that_is_gone_does_not_count() -> None:
 
     # Then
     assert coverage.share_of(carol, partitions()) == partitions(0)
+
+
+def test_what_was_taken_is_open_again_when_nobody_who_has_it_can_be_counted_on() -> None:
+    # Given
+    coverage = Coverage(OneTopic())
+    alice, bob = told(coverage, ALICE, []), told(coverage, BOB, [])
+    coverage.allot(wanted(0, 1), {}, [])
+    coverage.tell(alice, partitions(0))
+
+    # When
+    before = coverage.share_of(bob, partitions())
+    coverage.discount(alice)
+    after = coverage.share_of(bob, partitions())
+
+    # Then
+    assert before == partitions(1)
+    assert after == partitions(0, 1)
+
+
+def test_what_nobody_has_goes_to_those_who_have_least_and_round_again() -> None:
+    # Given
+    coverage = Coverage(OneTopic())
+    alice, bob, carol = (told(coverage, member_id, []) for member_id in (ALICE, BOB, CAROL))
+    targets = {ALICE: partitions(7, 8), BOB: partitions(), CAROL: partitions(9)}
+
+    # When
+    coverage.allot(wanted(0, 1, 2, 3), targets, [alice, bob, carol])
+
+    # Then
+    assert coverage.share_of(bob, partitions()) == partitions(0, 3)
+    assert coverage.share_of(carol, partitions(9)) == partitions(1, 9)
+    assert coverage.share_of(alice, partitions(7, 8)) == partitions(2, 7, 8)

@@ -11,7 +11,7 @@ from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
-from tests.worlds.share_builders import ALICE, BOB, TOPIC
+from tests.worlds.share_builders import ALICE, BOB, TOPIC, LookedUpId
 
 LIMITS = GroupLimits(assignment_delay_ms=50, max_heartbeat_wait_ms=15_000)
 PAID = TopicPartitions(TOPIC, 2)
@@ -234,3 +234,62 @@ def test_a_subscription_is_gone_through_as_often_however_many_topics_change_hand
 
     # Then
     assert look_ups[0] == look_ups[1]
+
+
+def one_wide_and_many_narrow(topic_count: int, member_count: int) -> tuple[GroupAssignment, ShareGroupMember]:
+    """A group in which one member names all topics, and others, that wait, one each; and the wide one."""
+    state = StatePartitionMetadata()
+    found = {
+        f"{number:04}": TopicPartitions(TopicId(LookedUpId(f"{number:016}".encode())), 1)
+        for number in range(topic_count)
+    }
+    for name, topic in found.items():
+        state.begin(name, topic, retry_interval_ms=1, now_ms=0)
+        state.finish([TopicIdPartition(topic.topic_id, 0)])
+    topics = GroupTopics(state)
+    members: dict[MemberId, ShareGroupMember] = {}
+    assignment = GroupAssignment(topics, members)
+    names = sorted(found)
+    for number in range(member_count):
+        subscribed = frozenset(names if number == 0 else names[number : number + 1])
+        member = ShareGroupMember(
+            MemberId(str(number)), subscribed_topic_names=subscribed, is_waiting=number > 0
+        )
+        members[member.member_id] = member
+        topics.subscribe(frozenset(), subscribed)
+        assignment.heard(member, LIMITS, is_joining=True, has_changed=True, now_ms=0)
+    topics.learn(found)
+    return assignment, members[MemberId("0")]
+
+
+def test_a_round_goes_through_the_topics_of_different_subscriptions_not_of_members() -> None:
+    # Given
+    assignment, _ = one_wide_and_many_narrow(500, 100)
+    LookedUpId.look_ups = 0
+
+    # When
+    assignment.begin_round(50)
+    assignment.compute(50)
+    assignment.end_round(50)
+
+    # Then
+    assert len(assignment.target[MemberId("0")]) == 500
+    assert LookedUpId.look_ups < 30 * 500
+
+
+def test_what_is_open_is_not_gone_through_for_a_member_with_few_topics() -> None:
+    # Given
+    assignment, wide = one_wide_and_many_narrow(500, 100)
+    assignment.begin_round(50)
+    assignment.compute(50)
+    assignment.end_round(50)
+    narrow = ShareGroupMember(MemberId("new"), subscribed_topic_names=frozenset(["0499"]))
+    LookedUpId.look_ups = 0
+
+    # When
+    share = assignment.share_of(narrow)
+
+    # Then
+    assert [partition.topic_id for partition in share] == [f"{499:016}".encode()]
+    assert LookedUpId.look_ups < 50
+    assert len(assignment.share_of(wide)) == 500

@@ -12,7 +12,7 @@ from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
-from tests.worlds.share_builders import ALICE, OTHER_TOPIC, TOPIC, LookedUpId
+from tests.worlds.share_builders import ALICE, BOB, OTHER_TOPIC, TOPIC, LookedUpId
 
 NAME_COUNT = 1_000
 PAID, SENT = TopicPartitions(TOPIC, 2), TopicPartitions(OTHER_TOPIC, 1)
@@ -143,6 +143,38 @@ def test_what_one_member_is_told_is_not_looked_for_among_all_topics_of_the_group
     # Then
     assert [topic.topic_name for topic in told] == ["0003", "0007"]
     assert LookedUpId.look_ups < 20
+
+
+def test_what_members_want_is_all_when_nobody_else_subscribes_and_only_theirs_otherwise(
+    topics: GroupTopics,
+) -> None:
+    # Given
+    topics.subscribe(frozenset(), frozenset(["paid"]))
+    alice = ShareGroupMember(ALICE, subscribed_topic_names=frozenset(["paid"]))
+    bob = ShareGroupMember(BOB, subscribed_topic_names=frozenset(["paid", "sent"]))
+
+    # Then
+    assert topics.wanted([alice, bob]) is topics.assignable()
+    assert topics.wanted([alice]) == {TOPIC: frozenset([0])}
+    assert topics.wanted([]) == {}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(frozenset(["paid"]), id="fewer names than topics"),
+        pytest.param(frozenset(["paid", "not there", "nor this"]), id="more names than topics"),
+    ],
+)
+def test_of_some_topics_those_are_told_that_exist_and_are_subscribed_to(
+    topics: GroupTopics, names: frozenset[str]
+) -> None:
+    # Given
+    alice = ShareGroupMember(ALICE, subscribed_topic_names=names)
+
+    # Then
+    assert list(topics.subscribed_among(alice, [OTHER_TOPIC, TOPIC])) == [TOPIC]
+    assert list(topics.subscribed_among(alice, [OTHER_TOPIC])) == []
 
 
 def test_a_restored_group_knows_the_topics_that_it_saw_last(topics: GroupTopics) -> None:
