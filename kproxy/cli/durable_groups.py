@@ -9,7 +9,7 @@ import click
 
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
-from kproxy.cli.log_reading import all_of, opened
+from kproxy.cli.log_reading import Unread, all_of, opened
 from kproxy.clients.nearest_names import nearest_names
 from kproxy.notation import iso_time
 from kproxy.share.limits import ShareLimits
@@ -45,8 +45,11 @@ class DurableGroups:
         return ShareLimits(delivery_count_limit=int(said) if said.isdecimal() else otherwise)
 
 
-def durable_groups(cluster: BackingCluster) -> DurableGroups:
-    """Read the groups topic. Raises CommandFailed, ClientFailed."""
+def durable_groups(cluster: BackingCluster, group: str | None = None) -> DurableGroups:
+    """Read the groups topic: all of it, unless `group` is all that is asked about. Raises CommandFailed, ClientFailed.
+
+    Partitions without a leader are in the way only of what needs them.
+    """
     from kproxy.clients.history.topic_names import names_of
     from kproxy.statelog.group_log_fold import GroupLogFold
 
@@ -55,7 +58,7 @@ def durable_groups(cluster: BackingCluster) -> DurableGroups:
     names: dict[str, str] = {}
     unusable_count = 0
     with opened(cluster, name) as reader:
-        for number, record in all_of(reader, name, instead=_MORE_THAN_HERE):
+        for number, record in all_of(reader, name, instead=_MORE_THAN_HERE, unread=_without_others(group)):
             fold = folds.setdefault(number, GroupLogFold(on_corrupt="skip"))
             unusable_count += _is_unusable(fold.replay(record))
             names.update(names_of(record))
@@ -81,8 +84,8 @@ def durable_in_flight(
     from kproxy.share.identifiers import topic_id_text
     from kproxy.share.share_partition import SharePartition
 
-    groups = durable_groups(cluster)
-    states, unusable_count = _durable_states(cluster, groups.recovery_points)
+    groups = durable_groups(cluster, group)
+    states, unusable_count = _durable_states(cluster, groups.recovery_points, group)
     selected = Selected(group, topic, partition, groups.topic_names)
     for group_id in groups.images:
         selected.know_group(group_id)
@@ -107,7 +110,7 @@ def durable_in_flight(
 
 def durable_members(cluster: BackingCluster, *, group: str | None, member: str | None) -> Answer:
     """Return the members of groups as the log has them. Raises CommandFailed and ClientFailed."""
-    groups = durable_groups(cluster)
+    groups = durable_groups(cluster, group)
     place = cluster.settings.groups_topic_name
     if group is not None and group not in groups.images:
         near = nearest_names(group, groups.images)
@@ -122,7 +125,7 @@ def durable_members(cluster: BackingCluster, *, group: str | None, member: str |
 
 
 def _durable_states(
-    cluster: BackingCluster, recovery_points: Mapping[int, int]
+    cluster: BackingCluster, recovery_points: Mapping[int, int], group: str | None
 ) -> "tuple[Mapping[SharePartitionKey, DurableShareState], int]":
     from kproxy.statelog.state_log_fold import StateLogFold
 
@@ -130,10 +133,17 @@ def _durable_states(
     folds: dict[int, StateLogFold] = {}
     unusable_count = 0
     with opened(cluster, name) as reader:
-        for number, record in all_of(reader, name, instead=_MORE_THAN_HERE, starts=recovery_points):
+        for number, record in all_of(
+            reader, name, instead=_MORE_THAN_HERE, starts=recovery_points, unread=_without_others(group)
+        ):
             fold = folds.setdefault(number, StateLogFold(on_corrupt="skip"))
             unusable_count += _is_unusable(fold.apply(record))
     return {key: state for fold in folds.values() for key, state in fold.states.items()}, unusable_count
+
+
+def _without_others(group: str | None) -> Unread | None:
+    """Return what leaves out the partitions of other groups; of all groups the answer is whole, or there is none."""
+    return None if group is None else Unread(group)
 
 
 def _is_unusable(outcome: "Outcome") -> bool:

@@ -7,7 +7,14 @@ import click
 
 from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
 from kproxy.cli.log_reading import opened
-from kproxy.cli.log_replay import replay_log, selected_part, servers_text, warn_of_unusable, with_selection
+from kproxy.cli.log_replay import (
+    fail_if_in_part,
+    replay_log,
+    selected_part,
+    servers_text,
+    warn_of_unusable,
+    with_selection,
+)
 from kproxy.cli.output import Column, Output, with_output
 from kproxy.notation import TIME_FORMS, iso_time
 from kproxy.statelog.actors import Cause, RecordEnd
@@ -102,7 +109,7 @@ def finished(  # noqa: PLR0913 - one for each option
     instead = f"kproxy replay audit -b {servers_text(cluster)}"
     asked = FinishedRecords(selected_part(cluster, group, topic, partition, instead), ends, most, since_ms)
     with opened(cluster, name) as reader:
-        replayed = replay_log(reader, name, asked, instead)
+        replayed = replay_log(reader, name, asked, instead, group=group)
     found = asked.runs(name)
     answer = {
         "apiVersion": "kproxy/v1",
@@ -119,3 +126,4 @@ def finished(  # noqa: PLR0913 - one for each option
         click.echo(f"{more} of records not shown: --most shows more, a later --since fewer", err=True)
     elif not found:
         click.echo(f"Nothing ended like that since {iso_time(since_ms)}.", err=True)
+    fail_if_in_part(replayed)

@@ -13,10 +13,11 @@ from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.known_names import group_names
 from kproxy.cli.log_questions import audit, stuck
-from kproxy.cli.log_reading import counted_by, opened
+from kproxy.cli.log_reading import Unread, counted_by, opened
 from kproxy.cli.output import with_table_form
 from kproxy.cli.progress import progress
-from kproxy.clients.log_ranges import LogRange
+from kproxy.clients.failures import CannotConnect
+from kproxy.clients.log_ranges import LogRange, leaderless_text
 from kproxy.clients.tables import paged_table_lines, table_lines
 from kproxy.wording import counted
 
@@ -123,8 +124,10 @@ def dump(cluster: BackingCluster, /, output: str, *, no_headers: bool, **wanted:
             yield line
 
     # A bar between the lines of a dump would only be in the way.
+    asked = _wanted(wanted)
+    unread = _unread(asked)
     lines = counted(
-        _lines(cluster, _wanted(wanted), is_watched=sys.stderr.isatty() and not sys.stdout.isatty())
+        _lines(cluster, asked, unread, is_watched=sys.stderr.isatty() and not sys.stdout.isatty())
     )
     if output == "table":
         rows = (row_of(line) for line in lines)
@@ -134,6 +137,7 @@ def dump(cluster: BackingCluster, /, output: str, *, no_headers: bool, **wanted:
     for text in texts:
         click.echo(text)
     _fail_if_undecodable(undecodable)
+    unread.fail_if_any()
 
 
 @log.command(
@@ -157,7 +161,8 @@ def stats(cluster: BackingCluster, /, output: str, *, no_headers: bool, **wanted
 
     asked = _wanted(wanted)
     found: dict[int, PartitionStatistics] = {}
-    for line in _lines(cluster, asked, is_watched=None):
+    unread = _unread(asked)
+    for line in _lines(cluster, asked, unread, is_watched=None):
         if line.partition not in found:
             found[line.partition] = PartitionStatistics(LogTopic(asked.topic), line.partition)
         found[line.partition].add(line)
@@ -169,21 +174,29 @@ def stats(cluster: BackingCluster, /, output: str, *, no_headers: bool, **wanted
         for statistics in found.values():
             click.echo(json.dumps(json_of(statistics)))
     _fail_if_undecodable(sum(statistics.undecodable_count for statistics in found.values()))
+    unread.fail_if_any()
 
 
 def _wanted(options: dict[str, object]) -> Wanted:
     return Wanted(**options)  # type: ignore[arg-type]  # click checked what it parsed
 
 
-def _lines(cluster: BackingCluster, wanted: Wanted, *, is_watched: bool | None) -> Iterator["LogLine"]:
-    """Yield the records that are wanted, partition after partition."""
+def _unread(wanted: Wanted) -> Unread:
+    # The state of a group may be in many partitions, as `_of_group` says.
+    return Unread(wanted.group if wanted.topic == "groups" else None)
+
+
+def _lines(
+    cluster: BackingCluster, wanted: Wanted, unread: Unread, *, is_watched: bool | None
+) -> Iterator["LogLine"]:
+    """Yield the records that are wanted, partition after partition; `unread` takes note of what cannot be read."""
     from kproxy.clients.log_lines import LogTopic, line_of
 
     settings = cluster.settings
     kind = LogTopic(wanted.topic)
     topic = settings.state_topic_name if kind is LogTopic.STATE else settings.groups_topic_name
     with opened(cluster, topic) as reader:
-        ranges = _ranges(reader, topic, kind, wanted)
+        ranges = _ranges(reader, topic, kind, wanted, unread)
         total = sum(part.length for part in ranges)
         with progress(topic, total, is_watched=is_watched) as advance:
             lines = (
@@ -203,20 +216,27 @@ def _lines(cluster: BackingCluster, wanted: Wanted, *, is_watched: bool | None) 
             )
 
 
-def _ranges(reader: "TopicReader", topic: str, kind: "LogTopic", wanted: Wanted) -> Sequence[LogRange]:
-    held = reader.ranges()
+def _ranges(
+    reader: "TopicReader", topic: str, kind: "LogTopic", wanted: Wanted, unread: Unread
+) -> Sequence[LogRange]:
+    held, leaderless = reader.ranges_with_leader()
+    partition_count = len(held) + len(leaderless)
     if wanted.log_partition is not None:
         chosen = [part for part in held if part.partition == wanted.log_partition]
+        if lost := [each for each in leaderless if each.partition == wanted.log_partition]:
+            raise CannotConnect(
+                f"{topic} cannot be read: {leaderless_text(lost)}; ask again when there is one"
+            )
         if not chosen:
             raise CommandFailed(f"{topic} has no partition {wanted.log_partition}", ExitCode.NOT_FOUND)
-    elif wanted.group is not None:
-        chosen = _of_group(held, kind, wanted.group)
-    else:
-        chosen = list(held)
+        return [wanted.part_of(part) for part in chosen]
+    if leaderless:
+        unread.leave_out(topic, leaderless, partition_count)
+    chosen = held if wanted.group is None else _of_group(held, partition_count, kind, wanted.group)
     return [wanted.part_of(part) for part in chosen]
 
 
-def _of_group(held: Sequence[LogRange], kind: "LogTopic", group: str) -> list[LogRange]:
+def _of_group(held: Sequence[LogRange], partition_count: int, kind: "LogTopic", group: str) -> list[LogRange]:
     """Return where the records of a group can be.
 
     A state topic of format 1, and Kafka's own, have the share-partitions of a group in many partitions. Which it is
@@ -228,7 +248,7 @@ def _of_group(held: Sequence[LogRange], kind: "LogTopic", group: str) -> list[Lo
 
     if kind is LogTopic.STATE:
         return list(held)
-    place = group_partition(GroupId(group), len(held))
+    place = group_partition(GroupId(group), partition_count)
     return [part for part in held if part.partition == place]
 
 

@@ -13,6 +13,7 @@ from kproxy.cli.log_reading import opened
 from kproxy.cli.log_replay import (
     Replayed,
     ends_of_topics,
+    fail_if_in_part,
     replay_log,
     selected_part,
     servers_text,
@@ -142,13 +143,14 @@ def stuck(  # noqa: PLR0913 - one for each option
     instead = f"kproxy replay stuck -b {servers_text(cluster)}"
     asked = Stuck(selected_part(cluster, group, topic, partition, instead), delivery_limit - near, behind)
     with opened(cluster, settings.state_topic_name) as reader:
-        replayed = replay_log(reader, settings.state_topic_name, asked, instead)
+        replayed = replay_log(reader, settings.state_topic_name, asked, instead, group=group)
         ends = ends_of_topics(reader, asked.selected.names, quiet_since_ms)
     found = asked.records(
         replayed.states, ends, quiet_since_ms=quiet_since_ms, place=settings.state_topic_name
     )
     _show("StuckRecords", found, _STUCK, Output(output, not no_headers), replayed)
     click.echo(NO_ACQUISITIONS, err=True)
+    fail_if_in_part(replayed)
 
 
 @click.command(
@@ -199,10 +201,11 @@ def audit(  # noqa: PLR0913 - one for each option
     selected = selected_part(cluster, group, topic, partition, instead)
     asked = Audit(selected, offset, member, since_ms, until_ms)
     with opened(cluster, name) as reader:
-        replayed = replay_log(reader, name, asked, instead)
+        replayed = replay_log(reader, name, asked, instead, group=group)
     events = asked.events(name)
     missing = asked.missing_offset()
     if missing and not events:
+        fail_if_in_part(replayed)
         raise CommandFailed(missing, ExitCode.NOT_FOUND)
     _show("AuditEvents", events, _AUDIT, Output(output, not no_headers), replayed)
     if missing:
@@ -213,6 +216,7 @@ def audit(  # noqa: PLR0913 - one for each option
             "--offset may have more; what a member merely holds is not in the log (kproxy in-flight list)",
             err=True,
         )
+    fail_if_in_part(replayed)
 
 
 def _show(

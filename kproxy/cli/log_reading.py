@@ -1,14 +1,17 @@
 """Reading the topics of the state log in the backing cluster: some of it, or all of a log that is small."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+import click
 
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.progress import progress
-from kproxy.clients.failures import TopicNotThere
-from kproxy.clients.log_ranges import LogRange
+from kproxy.clients.failures import CannotConnect, TopicNotThere
+from kproxy.clients.log_ranges import Leaderless, LogRange, leaderless_text
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
@@ -24,6 +27,42 @@ _CLIENT_OPTIONS: Final[Mapping[str, object]] = {
     "auto_offset_reset": "earliest",
     "max_poll_records": 2_000,
 }
+
+
+@dataclass(slots=True)
+class Unread:
+    """What of the log is left out of an answer, for it has no leader: the answer is whole without it, or in part.
+
+    An answer about one `group` needs its own log partition alone, as since format 2 of the log, and there is none
+    without that one.
+    """
+
+    group: str | None = None
+    partitions: dict[str, Sequence[Leaderless]] = field(default_factory=dict)
+    """By topic those that an answer lacks."""
+
+    def leave_out(self, topic: str, leaderless: Sequence[Leaderless], partition_count: int) -> None:
+        """Take note of them, and warn. Raises CannotConnect when nothing can be told without one of them."""
+        from kproxy.share.identifiers import GroupId
+        from kproxy.statelog.partitioning import group_partition
+
+        if self.group is None:
+            self.partitions[topic] = leaderless
+            click.echo(f"Warning: left out of {topic}: {leaderless_text(leaderless)}", err=True)
+            return
+        place = group_partition(GroupId(self.group), partition_count)
+        needed = [each for each in leaderless if each.partition == place]
+        if needed:
+            raise CannotConnect(
+                f"{topic} has share group {self.group!r} in a partition that cannot be read: "
+                f"{leaderless_text(needed)}; ask again when there is one"
+            )
+
+    def fail_if_any(self) -> None:
+        """Raise CommandFailed, with the exit code of an answer in part, if the answer lacks anything."""
+        if self.partitions:
+            said = "; ".join(f"{topic}: {leaderless_text(each)}" for topic, each in self.partitions.items())
+            raise CommandFailed(f"the answer is not whole: {said}", ExitCode.PARTIAL_FAILURE)
 
 
 @contextmanager
@@ -57,14 +96,17 @@ def all_of(
     instead: str,
     most: int = MOST_RECORDS,
     starts: Mapping[int, int] = _NO_STARTS,
+    unread: Unread | None = None,
 ) -> Iterator[tuple[int, "Record"]]:
     """Yield all records of a topic with the number of their log partition, partition after partition.
 
     Those of a log partition that `starts` has an offset of begin there, unless it has lost all from there on.
     Raises CommandFailed before anything is read when there may be more than `most`; `instead` is the command that
-    answers the question all the same.
+    answers the question all the same. Partitions without a leader are left out, which `unread` takes note of;
+    without it CannotConnect is raised for them.
     """
-    ranges = [_from(part, starts.get(part.partition, part.first_offset)) for part in reader.ranges()]
+    held = _readable(reader, topic, unread)
+    ranges = [_from(part, starts.get(part.partition, part.first_offset)) for part in held]
     total = sum(part.length for part in ranges)
     if total > most:
         raise CommandFailed(
@@ -77,6 +119,15 @@ def all_of(
             for poll in reader.polls(part):
                 for record in counted_by(advance, poll):
                     yield part.partition, record
+
+
+def _readable(reader: "TopicReader", topic: str, unread: Unread | None) -> list[LogRange]:
+    if unread is None:
+        return reader.ranges()
+    ranges, leaderless = reader.ranges_with_leader()
+    if leaderless:
+        unread.leave_out(topic, leaderless, len(ranges) + len(leaderless))
+    return ranges
 
 
 def _from(part: LogRange, first_offset: int) -> LogRange:

@@ -9,7 +9,7 @@ import click
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.known_names import PARTITION_HELP, group_names, topic_names
-from kproxy.cli.log_reading import all_of, opened
+from kproxy.cli.log_reading import Unread, all_of, opened
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
@@ -33,10 +33,11 @@ class Taking(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a log led to, and how many of its records could not be used."""
+    """What a log led to, how many of its records could not be used, and what of it could not be read."""
 
     states: "Mapping[SharePartitionKey, DurableShareState]"
     unusable_count: int
+    unread: Unread
 
 
 def with_selection(command: F) -> F:
@@ -67,14 +68,17 @@ def selected_part(
 
 
 def names_of_topics(cluster: BackingCluster, instead: str) -> Mapping[str, str]:
-    """Return the names of consumed topics by id, as the groups topic has them; none where there is no such topic."""
+    """Return the names of consumed topics by id, as the groups topic has them; none where there is no such topic.
+
+    Names that only partitions without a leader have are left out, with a warning.
+    """
     from kproxy.clients.history.topic_names import names_of
 
     name = cluster.settings.groups_topic_name
     names: dict[str, str] = {}
     try:
         with opened(cluster, name) as reader:
-            for _, record in all_of(reader, name, instead=instead):
+            for _, record in all_of(reader, name, instead=instead, unread=Unread()):
                 names.update(names_of(record))
     except CommandFailed as failure:
         if failure.exit_code != ExitCode.NOT_FOUND:
@@ -83,20 +87,26 @@ def names_of_topics(cluster: BackingCluster, instead: str) -> Mapping[str, str]:
     return names
 
 
-def replay_log(reader: "TopicReader", topic: str, question: Taking, instead: str) -> Replayed:
-    """Let a question hear all of a log, as the same fold tells it that recovery runs."""
+def replay_log(
+    reader: "TopicReader", topic: str, question: Taking, instead: str, *, group: str | None = None
+) -> Replayed:
+    """Let a question, about one `group` or all, hear all of a log, as the same fold tells it that recovery runs.
+
+    Partitions without a leader are left out. Raises CommandFailed, ClientFailed.
+    """
     from kproxy.clients.history.silver_rows import CORRUPT, SilverWriter
 
     writers: dict[int, SilverWriter] = {}
     unusable_count = 0
-    for number, record in all_of(reader, topic, instead=instead):
+    unread = Unread(group)
+    for number, record in all_of(reader, topic, instead=instead, unread=unread):
         writer = writers.setdefault(number, SilverWriter(number))
         rows = writer.rows(record)
         unusable_count += rows[0].get("outcome") == CORRUPT
         for row in rows:
             question.take(row)
     states = {key: state for writer in writers.values() for key, state in writer.fold.states.items()}
-    return Replayed(states, unusable_count)
+    return Replayed(states, unusable_count, unread)
 
 
 def ends_of_topics(
@@ -112,6 +122,11 @@ def ends_of_topics(
             f"Warning: no-progress is not told, for topics do not say where they end: {failure}", err=True
         )
         return {}
+
+
+def fail_if_in_part(replayed: Replayed) -> None:
+    """Raise CommandFailed for an answer that lacks what could not be read."""
+    replayed.unread.fail_if_any()
 
 
 def warn_of_unusable(replayed: Replayed) -> None:

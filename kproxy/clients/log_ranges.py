@@ -1,5 +1,6 @@
 """Which offsets: those of a log partition to be read, and those where a consumed topic ends."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -25,6 +26,32 @@ class LogRange:
         """Return the range in parts of at most `most` offsets."""
         starts = range(self.first_offset, self.end_offset, most)
         return [LogRange(self.partition, start, min(start + most, self.end_offset)) for start in starts]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderless:
+    """A log partition that nobody can read now: the cluster names no leader for it.
+
+    `down` are the node ids of those brokers with a replica of it that the cluster does not name either.
+    """
+
+    partition: int
+    down: tuple[int, ...] = ()
+
+
+def leaderless_text(partitions: Sequence[Leaderless]) -> str:
+    """Return which partitions have no leader, at least one, and which brokers are down."""
+    numbers = ", ".join(str(each.partition) for each in partitions)
+    down = sorted({node_id for each in partitions for node_id in each.down})
+    said = (
+        f"partition {numbers} has no leader"
+        if len(partitions) == 1
+        else f"partitions {numbers} have no leader"
+    )
+    if not down:
+        return said
+    brokers = ", ".join(map(str, down))
+    return f"{said} ({f'broker {brokers} is' if len(down) == 1 else f'brokers {brokers} are'} down)"
 
 
 @dataclass(frozen=True, slots=True)

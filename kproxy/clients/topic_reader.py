@@ -32,7 +32,7 @@ from kproxy.clients.failures import (
     WrongAddress,
     WrongClientOption,
 )
-from kproxy.clients.log_ranges import LogRange, TopicEnd
+from kproxy.clients.log_ranges import Leaderless, LogRange, TopicEnd, leaderless_text
 from kproxy.share.identifiers import TopicId, topic_id_text
 from kproxy.wire.records import Record
 
@@ -63,12 +63,37 @@ class TopicReader:
         self._now_s = now_s
 
     def ranges(self) -> list[LogRange]:
-        """Return what each partition holds now, ascending. Raises TopicNotThere, and ClientFailed otherwise."""
+        """Return what each partition holds now, ascending.
+
+        Raises TopicNotThere, CannotConnect when a partition has no leader, and ClientFailed otherwise.
+        """
+        ranges, leaderless = self.ranges_with_leader()
+        if leaderless:
+            raise CannotConnect(
+                f"{self._topic} cannot be read: {leaderless_text(leaderless)}; ask again when there is one"
+            )
+        return ranges
+
+    def ranges_with_leader(self) -> tuple[list[LogRange], list[Leaderless]]:
+        """Return what each partition holds that has a leader, and those that have none, ascending.
+
+        Raises TopicNotThere, and ClientFailed otherwise.
+        """
         with self._failing_in_words():
             partitions = [TopicPartition(self._topic, number) for number in self._numbers()]
             first_offsets = self._consumer.beginning_offsets(partitions)
             end_offsets = self._consumer.end_offsets(partitions)
-        return [LogRange(each.partition, first_offsets[each], end_offsets[each]) for each in partitions]
+        # kafka-python leaves partitions without a leader out of its answer.
+        led = [each for each in partitions if each in first_offsets and each in end_offsets]
+        ranges = [LogRange(each.partition, first_offsets[each], end_offsets[each]) for each in led]
+        return ranges, [self._leaderless(each) for each in partitions if each not in led]
+
+    def _leaderless(self, partition: Any) -> Leaderless:
+        cluster = self._consumer._client.cluster  # noqa: SLF001 - there is no public way to the replicas
+        known = cluster._partitions.get(partition.topic, {}).get(partition.partition)  # noqa: SLF001
+        present = {broker.node_id for broker in cluster.brokers()}
+        replicas = () if known is None else known.replica_nodes
+        return Leaderless(partition.partition, tuple(each for each in replicas if each not in present))
 
     def _numbers(self) -> list[int]:
         numbers = sorted(self._consumer.partitions_for_topic(self._topic))
@@ -93,8 +118,8 @@ class TopicReader:
     def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> dict[tuple[str, int], TopicEnd]:
         """Return by topic id and partition where consumed topics, given as names by id, end now and ended before.
 
-        One whose name the cluster does not have, or has for another id, is left out. The brokers are asked once for
-        all partitions. Raises ClientFailed.
+        One whose name the cluster does not have, or has for another id, is left out, as a partition without a leader
+        is. The brokers are asked once for all partitions. Raises ClientFailed.
         """
         with self._failing_in_words():
             asked = {
@@ -112,6 +137,7 @@ class TopicReader:
                 ends[each], ends[each] if earlier[each] is None else earlier[each].offset
             )
             for each, topic_id in asked.items()
+            if each in ends and each in earlier
         }
 
     def _topic_id_of(self, name: str) -> str:

@@ -1,8 +1,9 @@
 """`InMemoryConsumer`: a topic that a test wrote, as kafka-python's `KafkaConsumer` gives it to `TopicReader`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from kproxy.wire.records import Record
@@ -24,15 +25,19 @@ class ConsumedRecord:
 class InMemoryConsumer:
     """Partitions by number, each a list of records: the first of them has the offset of its place in the list.
 
-    Each record is written a second after the one before. A consumer of no partitions knows no topic.
+    Each record is written a second after the one before. A consumer of no partitions knows no topic. Those that are
+    `leaderless` had their only replica on broker 1, which is down: kafka-python leaves them out of what it answers.
     """
 
-    def __init__(self, partitions: Mapping[int, Sequence[Record]]) -> None:
+    def __init__(
+        self, partitions: Mapping[int, Sequence[Record]], *, leaderless: Collection[int] = ()
+    ) -> None:
         self.topics: list[str] = []
         """Which topics somebody asked for."""
         self.is_closed = False
         self._partitions = partitions
         self._position = 0
+        self.leaderless = leaderless
 
     @contextmanager
     def connected(self) -> Iterator["InMemoryConsumer"]:
@@ -46,10 +51,21 @@ class InMemoryConsumer:
         return set(self._partitions)
 
     def beginning_offsets(self, partitions: Sequence[Any]) -> dict[Any, int]:
-        return dict.fromkeys(partitions, 0)
+        return dict.fromkeys(self._led(partitions), 0)
 
     def end_offsets(self, partitions: Sequence[Any]) -> dict[Any, int]:
-        return {partition: len(self._partitions[partition.partition]) for partition in partitions}
+        return {each: len(self._partitions[each.partition]) for each in self._led(partitions)}
+
+    @property
+    def _client(self) -> Any:
+        lost = {number: SimpleNamespace(replica_nodes=[1]) for number in self.leaderless}
+        topics = dict.fromkeys(self.topics, lost)
+        return SimpleNamespace(
+            cluster=SimpleNamespace(_partitions=topics, brokers=lambda: [SimpleNamespace(node_id=2)])
+        )
+
+    def _led(self, partitions: Sequence[Any]) -> list[Any]:
+        return [each for each in partitions if each.partition not in self.leaderless]
 
     def assign(self, partitions: Sequence[Any]) -> None:
         (self._assigned,) = partitions

@@ -120,7 +120,7 @@ def test_a_long_log_is_read_from_where_recovery_would_begin(monkeypatch: pytest.
     point = encode_group_record(RecoveryPoint(len(made.records) - 3), claim_epoch=None)
     topics = LogInMemory(made.records, [names_of_jobs(), point])
     monkeypatch.setattr(topic_reader, "connected", topics.opened)
-    monkeypatch.setattr(log_reading.all_of, "__kwdefaults__", {"most": 5, "starts": {}})
+    monkeypatch.setattr(log_reading.all_of, "__kwdefaults__", {"most": 5, "starts": {}, "unread": None})
 
     # When
     result = run("in-flight", "list", "-g", "orders-0", "-o", "json")

@@ -292,3 +292,39 @@ def test_without_a_cluster_there_is_nothing_to_read() -> None:
 )
 def test_options_that_make_no_sense_are_wrong_usage(options: Sequence[str]) -> None:
     assert run("dump", *options).exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["dump", "stats"])
+def test_partitions_without_a_leader_are_left_out_and_the_exit_code_says_so(
+    opening: Opening, command: str
+) -> None:
+    # Given
+    assert opening.consumer is not None
+    opening.consumer.leaderless = {0}
+
+    # When
+    result = run(command, "-o", "jsonl")
+
+    # Then
+    assert result.exit_code == 6
+    assert {json.loads(line)["partition"] for line in result.stdout.splitlines()} == {2}
+    assert result.stderr.splitlines() == [
+        "Warning: left out of __kproxy_share_state: partition 0 has no leader (broker 1 is down)",
+        "Error: the answer is not whole: __kproxy_share_state: partition 0 has no leader (broker 1 is down)",
+    ]
+
+
+def test_the_one_partition_that_is_asked_for_cannot_be_read_without_a_leader(opening: Opening) -> None:
+    # Given
+    assert opening.consumer is not None
+    opening.consumer.leaderless = {2}
+
+    # When
+    result = run("dump", "--log-partition", "2")
+
+    # Then
+    assert result.exit_code == 4
+    assert result.stderr == (
+        "Error: __kproxy_share_state cannot be read: partition 2 has no leader (broker 1 is down); "
+        "ask again when there is one\n"
+    )

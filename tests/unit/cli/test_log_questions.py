@@ -1,7 +1,8 @@
 """`kproxy log stuck` and `audit` over a log in memory, which `tests.worlds.consumptions` wrote."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 from click.testing import CliRunner, Result
@@ -9,6 +10,7 @@ from click.testing import CliRunner, Result
 from kproxy.cli import log_reading
 from kproxy.cli.main import cli
 from kproxy.clients import topic_reader
+from tests.in_memory.in_memory_consumer import InMemoryConsumer
 from tests.in_memory.log_in_memory import LogInMemory, names_of_jobs
 from tests.worlds.consumptions import Step, consumption_of
 
@@ -113,7 +115,7 @@ def test_an_offset_of_which_the_log_tells_nothing_is_exit_code_3(steps: None) ->
 
 def test_a_long_log_is_left_to_spark(steps: None, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
-    monkeypatch.setattr(log_reading.all_of, "__kwdefaults__", {"most": 3, "starts": {}})
+    monkeypatch.setattr(log_reading.all_of, "__kwdefaults__", {"most": 3, "starts": {}, "unread": None})
 
     # When
     result = run("stuck")
@@ -135,4 +137,56 @@ def test_a_member_that_did_nothing_in_a_time_is_said_to_have_done_nothing_then(s
     assert result.stderr == (
         "Nothing that 'bob' acknowledged or lost is in what was asked for: another --since, --until or --offset "
         "may have more; what a member merely holds is not in the log (kproxy in-flight list)\n"
+    )
+
+
+@pytest.fixture
+def half_a_log(monkeypatch: pytest.MonkeyPatch) -> InMemoryConsumer:
+    """A log of two partitions, of which 1 has no leader; `orders-0` is in 0, `orders-1` would be in 1."""
+    made = consumption_of(0, [Step(0, "lock-timeout", "alice", 0, 1, 1000)])
+    consumer = InMemoryConsumer({0: made.records, 1: []}, leaderless={1})
+
+    @contextmanager
+    def opened(*_: object) -> Iterator[InMemoryConsumer]:
+        yield consumer
+
+    monkeypatch.setattr(topic_reader, "connected", opened)
+    return consumer
+
+
+def test_a_group_whose_partition_has_a_leader_is_answered_for_in_full(half_a_log: InMemoryConsumer) -> None:
+    # When
+    result = run("audit", "--offset", "0", "-g", "orders-0")
+
+    # Then
+    assert result.exit_code == 0, result.output
+    assert "lock-timeout" in result.stdout
+
+
+def test_without_a_group_the_answer_is_in_part_when_a_partition_has_no_leader(
+    half_a_log: InMemoryConsumer,
+) -> None:
+    # When
+    result = run("audit", "--offset", "0")
+
+    # Then
+    assert "lock-timeout" in result.stdout
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+        6,
+        "Error: the answer is not whole: __kproxy_share_state: partition 1 has no leader (broker 1 is down)",
+    )
+
+
+@pytest.mark.parametrize("question", [("audit", "--offset", "0"), ("stuck",)])
+def test_a_group_whose_partition_has_no_leader_cannot_be_told_of(
+    half_a_log: InMemoryConsumer, question: Sequence[str]
+) -> None:
+    # When
+    result = run(*question, "-g", "orders-1")
+
+    # Then
+    assert result.exit_code == 4
+    assert result.stderr.splitlines()[-1] == (
+        "Error: __kproxy_share_state has share group 'orders-1' in a partition that cannot be read: "
+        "partition 1 has no leader (broker 1 is down); ask again when there is one"
     )

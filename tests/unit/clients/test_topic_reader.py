@@ -11,11 +11,11 @@ import pytest
 
 from kproxy.clients import topic_reader
 from kproxy.clients.failures import CannotConnect, ClientFailed, NotThere, TopicNotThere, WrongAddress
-from kproxy.clients.log_ranges import LogRange, TopicEnd
+from kproxy.clients.log_ranges import Leaderless, LogRange, TopicEnd
 from kproxy.clients.topic_reader import TopicReader, connected
 from kproxy.share.identifiers import TopicId, topic_id_text
 from kproxy.wire.records import Record
-from tests.in_memory.in_memory_consumer import WRITTEN_MS, ConsumedRecord
+from tests.in_memory.in_memory_consumer import WRITTEN_MS, ConsumedRecord, InMemoryConsumer
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -102,6 +102,32 @@ class Seconds:
 
 def test_every_partition_tells_what_it_holds() -> None:
     assert TopicReader(ScriptedConsumer(), "states").ranges() == [LogRange(0, 5, 9), LogRange(1, 5, 10)]
+
+
+def test_partitions_without_a_leader_are_told_with_the_broker_that_is_down() -> None:
+    # Given
+    reader = TopicReader(InMemoryConsumer({0: [], 1: [], 2: []}, leaderless={0, 2}), "states")
+
+    # When
+    ranges, leaderless = reader.ranges_with_leader()
+
+    # Then
+    assert ranges == [LogRange(1, 0, 0)]
+    assert leaderless == [Leaderless(0, (1,)), Leaderless(2, (1,))]
+
+
+def test_who_needs_all_partitions_is_told_that_one_has_no_leader() -> None:
+    # Given
+    reader = TopicReader(InMemoryConsumer({0: [], 2: []}, leaderless={2}), "states")
+
+    # When
+    with pytest.raises(CannotConnect) as failure:
+        reader.ranges()
+
+    # Then
+    assert str(failure.value) == (
+        "states cannot be read: partition 2 has no leader (broker 1 is down); ask again when there is one"
+    )
 
 
 def test_a_time_after_the_last_record_is_the_end_of_the_partition() -> None:
