@@ -1,7 +1,7 @@
 """`kproxy doctor`: what stands in the way between this place, kproxy and its cluster, with the remedy."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -80,9 +80,17 @@ def doctor(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...], out
     if failed:
         raise CommandFailed(f"{counted(failed, 'check')} of {len(found)} failed", ExitCode.CHECK_FAILED)
     if output == "text":
-        skipped = sum(each.outcome is Outcome.SKIPPED for each in found)
-        left_out = f", {skipped} of which could not be made" if skipped else ""
-        click.echo(f"\nall is well: {counted(len(found), 'check')}{left_out}")
+        click.echo(f"\nall is {_summary(found)}")
+
+
+def _summary(found: Sequence[Check]) -> str:
+    """Say how many checks there were where none failed, and how many of them have something to say all the same."""
+    skipped, warnings = (
+        sum(each.outcome is outcome for each in found) for outcome in (Outcome.SKIPPED, Outcome.WARNING)
+    )
+    but = f", but for {counted(warnings, 'warning')}" if warnings else ""
+    left_out = f", {skipped} of which could not be made" if skipped else ""
+    return f"well{but}: {counted(len(found), 'check')}{left_out}"
 
 
 def _json_of(check: Check) -> dict[str, str]:
@@ -105,7 +113,7 @@ def _print(check: Check, *, is_new_subject: bool) -> None:
 
 
 def _checks(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...]) -> Iterator[Check]:
-    from kproxy.clients.checkup.proxy_checks import proxy_checks
+    from kproxy.clients.checkup.proxy_checks import StateTopicNames, proxy_checks
     from kproxy.clients.checkup.reachability import broker_checks
     from kproxy.clients.cluster.connection import BrokerAddress
     from kproxy.net.deadlines import SystemWallClock
@@ -115,7 +123,8 @@ def _checks(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...]) ->
     for address in servers:
         yield from broker_checks(Subject(str(address)), address, access, remedy=_UNREACHABLE)
     yield from _of_the_cluster(cluster, servers, access, topics)
-    yield from proxy_checks(Subject(f"kproxy at {admin_url}"), admin_url, SystemWallClock().now_ms)
+    names = StateTopicNames(cluster.settings.state_topic_name, cluster.settings.groups_topic_name)
+    yield from proxy_checks(Subject(f"kproxy at {admin_url}"), admin_url, SystemWallClock().now_ms, names)
 
 
 def _of_the_cluster(

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from shlex import join
+from typing import Any, Final, NamedTuple
 
 from kproxy.clients.admin_port import answer_of, items_of
 from kproxy.clients.checkup.checks import Check, Outcome, Subject
@@ -14,8 +15,20 @@ from kproxy.clients.failures import ClientFailed
 _MOST_SKEW_MS: Final = 1_000
 
 
-def proxy_checks(subject: Subject, admin_url: str, now_ms: Callable[[], int]) -> Iterator[Check]:
-    """Yield how the kproxy behind an admin port is. `now_ms` counts from the epoch, by this host's clock."""
+class StateTopicNames(NamedTuple):
+    """What the two topics of the state log are called."""
+
+    state: str
+    groups: str
+
+
+def proxy_checks(
+    subject: Subject, admin_url: str, now_ms: Callable[[], int], looked_at: StateTopicNames
+) -> Iterator[Check]:
+    """Yield how the kproxy behind an admin port is. `now_ms` counts from the epoch, by this host's clock.
+
+    `looked_at` are the state topics that other checks were about, which may not be those of this kproxy.
+    """
     try:
         answer = answer_of(admin_url, "status")
         (status,) = items_of(answer)
@@ -29,6 +42,8 @@ def proxy_checks(subject: Subject, admin_url: str, now_ms: Callable[[], int]) ->
     else:
         yield subject.failed("state", f"{status.get('state')}: {problems}", "what it says is what to mend")
     yield _share_groups_check(subject, status.get("shareGroups") or {})
+    if (status.get("shareGroups") or {}).get("state") != "off":
+        yield from _names_checks(subject, status.get("backingCluster") or {}, looked_at)
     for broker in status.get("brokers") or []:
         yield from _advertised_checks(broker)
 
@@ -52,6 +67,22 @@ def _share_groups_check(subject: Subject, share_groups: dict[str, Any]) -> Check
     if state == "unavailable":
         return subject.failed("share groups", f"unavailable: {reason}", "what it says is what to mend")
     return subject.ok("share groups", f"{state}: {reason}" if reason else str(state))
+
+
+def _names_checks(subject: Subject, backing: dict[str, Any], looked_at: StateTopicNames) -> Iterator[Check]:
+    state, groups = backing.get("stateTopic"), backing.get("groupsTopic")
+    if not state or not groups:
+        return
+    if (state, groups) == looked_at:
+        yield subject.ok("state topics", f"{state} and {groups}, which were looked at above")
+        return
+    names = join(["-X", f"kproxy.state.topic.name={state}", "-X", f"kproxy.groups.topic.name={groups}"])
+    yield subject.warning(
+        "state topics",
+        f"its are {state} and {groups} on {backing.get('bootstrapServers')}; "
+        f"looked at above were {looked_at.state} and {looked_at.groups}",
+        f"what is said of these above is not about this kproxy: run doctor with {names}, or with its file by -c",
+    )
 
 
 def _advertised_checks(broker: dict[str, Any]) -> Iterator[Check]:

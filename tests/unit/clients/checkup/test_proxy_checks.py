@@ -9,9 +9,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 from kproxy.clients.checkup.checks import Outcome, Subject
-from kproxy.clients.checkup.proxy_checks import proxy_checks
+from kproxy.clients.checkup.proxy_checks import StateTopicNames, proxy_checks
 
 SUBJECT = Subject("kproxy")
+NAMES = StateTopicNames("states", "groups")
 NOON_MS = 1_795_262_400_000
 
 
@@ -38,7 +39,7 @@ def admin_port(**status: Any) -> Iterator[str]:
 
 def outcomes(now_ms: int = NOON_MS, **status: Any) -> dict[str, Outcome]:
     with admin_port(**status) as url:
-        return {check.name: check.outcome for check in proxy_checks(SUBJECT, url, lambda: now_ms)}
+        return {check.name: check.outcome for check in proxy_checks(SUBJECT, url, lambda: now_ms, NAMES)}
 
 
 def test_one_that_is_ready_and_can_be_reached_is_well() -> None:
@@ -60,7 +61,7 @@ def test_an_advertised_address_that_cannot_be_reached_is_told_with_the_key_to_se
 
     # When
     with admin_port(brokers=[{"nodeId": 1, "advertised": f"127.0.0.1:{port}"}]) as url:
-        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS))[-1]
+        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, NAMES))[-1]
 
     # Then
     assert (last.outcome, "kproxy.advertised.host" in last.remedy) == (Outcome.FAILED, True)
@@ -70,7 +71,7 @@ def test_an_advertised_address_that_cannot_be_reached_is_told_with_the_key_to_se
 def test_an_advertised_name_that_is_not_known_here_is_told_with_the_key_to_set() -> None:
     # When
     with admin_port(brokers=[{"nodeId": 1, "advertised": "kproxy.invalid:19101"}]) as url:
-        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS))[-1]
+        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, NAMES))[-1]
 
     # Then
     assert (last.outcome, last.name) == (Outcome.FAILED, "name")
@@ -91,7 +92,29 @@ def test_what_is_not_ready_or_not_served_fails() -> None:
 
 def test_where_no_kproxy_runs_nothing_is_said_to_be_wrong() -> None:
     # When
-    checks = list(proxy_checks(SUBJECT, "http://127.0.0.1:1", lambda: NOON_MS))
+    checks = list(proxy_checks(SUBJECT, "http://127.0.0.1:1", lambda: NOON_MS, NAMES))
 
     # Then
     assert [check.outcome for check in checks] == [Outcome.SKIPPED]
+
+
+def test_state_topics_of_other_names_than_those_looked_at_are_told_with_the_keys_to_set() -> None:
+    # When
+    others = {"stateTopic": "s-1", "groupsTopic": "g-1", "bootstrapServers": "kafka:9092"}
+    with admin_port(backingCluster=others) as url:
+        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, NAMES))[-1]
+
+    # Then
+    assert (last.outcome, last.name) == (Outcome.WARNING, "state topics")
+    assert last.detail == "its are s-1 and g-1 on kafka:9092; looked at above were states and groups"
+    assert "run doctor with -X kproxy.state.topic.name=s-1 -X kproxy.groups.topic.name=g-1" in last.remedy
+
+
+def test_state_topics_of_the_same_names_are_well() -> None:
+    same = {"stateTopic": "states", "groupsTopic": "groups", "bootstrapServers": "kafka:9092"}
+    assert outcomes(backingCluster=same)["state topics"] is Outcome.OK
+
+
+def test_the_state_topics_of_a_kproxy_without_share_groups_do_not_matter() -> None:
+    others = {"stateTopic": "s-1", "groupsTopic": "g-1", "bootstrapServers": "kafka:9092"}
+    assert "state topics" not in outcomes(shareGroups={"state": "off"}, backingCluster=others)
