@@ -25,7 +25,7 @@ class OwnedAnswer:
     Args:
         answer: where it goes.
         peer: who gives it.
-        owner: says which other process serves the group now. Asked when the first byte comes.
+        owner: says which other process serves the group now. Asked when the first byte comes, and by `require_owner`.
         is_sure: whether this process can know that. Asked for every part.
     """
 
@@ -58,6 +58,16 @@ class OwnedAnswer:
         if not self._is_lost:
             self._is_lost = True
             self._answer.lose(failure)
+
+    def require_owner(self) -> None:
+        """Return if `peer` serves the group still: of an answer that is handed on when it is whole, and decoded.
+
+        Raises:
+            PeerFailure: it does not, or nobody knows.
+        """
+        self._has_begun = False
+        if (failure := self._failure()) is not None:
+            raise failure
 
     def _failure(self) -> PeerFailure | None:
         name = self._peer.name

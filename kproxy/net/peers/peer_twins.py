@@ -172,18 +172,21 @@ class PeerTwins:
         message = request.message
         frame = codecs.encode_request(api_key, version, number, request.client_id, message)
         with WholeAnswer(self._limits.most_answer_bytes, self.budget) as answer:
-            taken: Answer = answer
+            owned: OwnedAnswer | None = None
             wait_ms = 0
             if isinstance(message, ShareFetchRequest):  # moved since it was decoded to be served here
-                taken = self._owned(answer, place.peer, message.group_id or "")
+                owned = self._owned(answer, place.peer, message.group_id or "")
                 wait_ms = max(message.max_wait_ms, 0)
             async with place.turn:
                 twin = await place.twin()
                 if context.caller.is_gone:  # or went while the peer was dialled
                     twin.say_gone()
-                twin.ask(frame, taken, correlation_id=number, extra_patience_ms=wait_ms)
+                twin.ask(frame, owned or answer, correlation_id=number, extra_patience_ms=wait_ms)
                 whole = await answer.frame()
-            return await self._decoder.message_of(api_key, version, whole)
+            told = await self._decoder.message_of(api_key, version, whole)
+            if owned is not None:
+                owned.require_owner()
+            return told
 
     def _all_places(self) -> list[TwinPlace]:
         return [place for places in self._places.values() for place in places.values()]

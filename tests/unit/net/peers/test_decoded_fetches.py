@@ -8,7 +8,7 @@ import pytest
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.request_context import RequestContext
 from kproxy.net.peers.peer_limits import PeerLimits
-from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from tests.event_loops import BOTH_LOOPS
 from tests.unit.net.peering import Fleet
@@ -40,6 +40,34 @@ async def test_records_that_may_be_another_members_by_now_are_handed_to_nobody(r
         # When
         with pytest.raises(CoordinatorNotAvailable) as refused:
             await asyncio.gather(fleet.process.twins.ask(owner.peer, fetch(), CONTEXT), answer_too_late())
+
+        # Then
+        assert str(refused.value) == "b, which serves it, gave no answer"
+
+
+@pytest.mark.parametrize("reason", ["moved", "lease_ended"])
+async def test_records_whose_group_moves_while_they_are_decoded_are_handed_to_nobody(
+    reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Fleet() as fleet:
+        # Given
+        owners, owner, twins = fleet.process.owners, fleet.owner, fleet.process.twins
+        owner.apis.records = b"records"
+        owner.apis.may_answer.set()
+        decode = twins._decoder.message_of
+
+        async def decode_for_long(api_key: int, version: int, frame: bytes) -> Message:
+            message = await decode(api_key, version, frame)
+            if reason == "moved":
+                owners.by_group["far"] = replace(owner.peer, token="token-c", name="c")
+            owners.is_sure = reason == "moved"
+            return message
+
+        monkeypatch.setattr(twins._decoder, "message_of", decode_for_long)
+
+        # When
+        with pytest.raises(CoordinatorNotAvailable) as refused:
+            await twins.ask(owner.peer, fetch(), CONTEXT)
 
         # Then
         assert str(refused.value) == "b, which serves it, gave no answer"
