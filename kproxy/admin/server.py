@@ -26,6 +26,7 @@ from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from kproxy.admin.entrance.access import AccessRules, Reason
 from kproxy.admin.entrance.connections import AdminConnections, ConnectionLimits
 from kproxy.admin.entrance.guard import MOST_BODY_BYTES, Guard
+from kproxy.admin.entrance.requests_without_target import answer_requests_without_target
 from kproxy.admin.entrance.token_file import TokenFile
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import json_response
@@ -130,7 +131,7 @@ class AdminServer:
         if inspection is not None:
             inspection.lags.register_gauges(metrics)
             self.scrape.looks.append(inspection.lags.freshen)
-        self._connections = AdminConnections(self._protocol, metrics, limits)
+        self._connections = AdminConnections(self.protocol, metrics, limits)
         self._guard = Guard(
             access or AccessRules(listener, has_token=token is not None),
             token,
@@ -165,7 +166,7 @@ class AdminServer:
             AdminListenerUnavailable: the port is in use, or the host is none of this machine's.
         """
         sockets = await bind_listener(self._listener) if listening is None else listening
-        await self._runner.setup()
+        await self.set_up()
         loop = asyncio.get_running_loop()
         for each in sockets:
             accept = self._connections.accept
@@ -178,7 +179,14 @@ class AdminServer:
         self._servers.clear()
         await self._runner.cleanup()
 
-    def _protocol(self) -> asyncio.Protocol:
+    async def set_up(self) -> None:
+        """Make ready what `start` lets connections come to."""
+        await self._runner.setup()
+        assert self._runner.server is not None, "set up"
+        answer_requests_without_target(self._runner.server, self._metrics)
+
+    def protocol(self) -> asyncio.Protocol:
+        """Return what serves a new connection."""
         assert self._runner.server is not None, "served before it was set up"
         return self._runner.server()
 

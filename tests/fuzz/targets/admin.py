@@ -25,9 +25,9 @@ def visit(data: bytes) -> None:
 async def _visit(sent: bytes) -> bytes:
     if not _SERVERS:
         server = _inspectable().server()
-        await server._runner.setup()
+        await server.set_up()
         _SERVERS.append(server)
-    return await said_to(_SERVERS[0]._runner.server, sent, turns=16)
+    return await said_to(_SERVERS[0].protocol, sent, turns=16)
 
 
 def _inspectable() -> Inspectable:
@@ -72,6 +72,7 @@ _ODD: Final = {
     "OpenMetrics": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text;q=1\r\n\r\n",
     "an expectation": b"POST /livez HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
     "a path of dots": b"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "no target": b"CONNECT \r\nHost: localhost\r\n\r\n",
     "another host": b"GET /livez HTTP/1.1\r\nHost: elsewhere:9644\r\n\r\n",
     "two hosts": b"GET /livez HTTP/1.1\r\nHost: localhost\r\nHost: elsewhere\r\n\r\n",
     "an origin": b"GET /api/v1/groups HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n\r\n",

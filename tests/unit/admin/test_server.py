@@ -221,8 +221,9 @@ def test_a_scrape_looks_at_the_lag_of_groups_first() -> None:
         b"POST /livez HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 5\r\n\r\nhello",
         b"GET /livez HTTP/1.1\r\nAccept: " + b"x" * 9_000 + b"\r\n\r\n",
         b"GET /livez?" + b"x" * 9_000 + b" HTTP/1.1\r\n\r\n",
+        b"CONNECT \r\nHost: localhost\r\n\r\n",
     ],
-    ids=["no version of HTTP", "two lengths", "a huge header", "a huge query"],
+    ids=["no version of HTTP", "two lengths", "a huge header", "a huge query", "no target"],
 )
 def test_who_speaks_no_http_is_told_so_and_is_no_error_in_the_log(
     nonsense: bytes, caplog: pytest.LogCaptureFixture
@@ -241,5 +242,5 @@ def test_who_speaks_no_http_is_told_so_and_is_no_error_in_the_log(
     answer = while_serving(server, speak)
 
     # Then
-    assert answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
+    assert answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4", b"HTTP/0.9 4"))
     assert [record for record in caplog.records if record.name != "asyncio"] == []
