@@ -223,7 +223,7 @@ class LoadingSlow(OfTheStateLog):
     }
     beside: ClassVar[frozenset[str]] = WHILE_RESTARTED | {"KproxyStateLogUnavailable"}
     SLOT: Final = 1
-    RECORDS: Final = 35_000
+    RECORDS: Final = 18_000
     DELAY_SECONDS: Final = 0.5
     """Of 64 KiB."""
     LOADED_SECONDS: Final = 150.0
