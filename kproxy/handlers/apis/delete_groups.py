@@ -16,6 +16,7 @@ from kproxy.handlers.administration_bounds import AdministrationBounds, count_of
 from kproxy.handlers.authorization import GROUP_DENIED, Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.groups.group_deletions import GroupDeletions
+from kproxy.handlers.groups.hashed_group_ids import hash_in_turns
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
@@ -64,6 +65,7 @@ class DeleteGroupsHandler:
         Raises InvalidRequest when too many are named.
         """
         self._bounds.require_few(count_of_names(request.groups_names))
+        await hash_in_turns(request.groups_names)
         await self._authorization.learn(
             context, AclOperation.DELETE, ResourceType.GROUP, lambda: self._answered(request.groups_names)
         )

@@ -22,6 +22,7 @@ from kproxy.handlers.apis.share_offset_requests import ShareOffsetServices, requ
 from kproxy.handlers.authorization import TOPIC_DENIED
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.handlers.groups.group_coordinators import not_coordinator
+from kproxy.handlers.groups.hashed_group_ids import hash_in_turns
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
@@ -126,6 +127,7 @@ class DescribeShareGroupOffsetsHandler:
     ) -> DescribeShareGroupOffsetsResponse:
         """Answer group by group. Raises InvalidRequest when there are too many groups, topics and partitions."""
         self._services.bounds.require_few(count_of_described(request))
+        await hash_in_turns(group.group_id for group in request.groups)
         report = RefusalReport(self._services.observer, context)
         cluster = await self._ask_cluster(request.groups, context)
         await self._learn_rights(request.groups, cluster, context)

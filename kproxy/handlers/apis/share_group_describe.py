@@ -22,6 +22,7 @@ from kproxy.errors import (
 from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names, told_why
 from kproxy.handlers.authorization import GROUP_OPERATIONS, Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
+from kproxy.handlers.groups.hashed_group_ids import hash_in_turns
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
@@ -80,6 +81,7 @@ class ShareGroupDescribeHandler:
     ) -> ShareGroupDescribeResponse:
         """Answer one entry per group named, in order. Raises InvalidRequest when there are too many."""
         self._bounds.require_few(count_of_names(request.group_ids))
+        await hash_in_turns(request.group_ids)
         await self._learn_rights(request, context)
         report = RefusalReport(self._observer, context)
         answer = ShareGroupDescribeResponse()
