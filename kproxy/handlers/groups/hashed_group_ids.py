@@ -1,4 +1,4 @@
-"""Hashing the group ids of a request that may name very many, with the event loop free in between."""
+"""Hashing the group ids of a request, or of a slot that is loaded, with the event loop free in between."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -14,8 +14,9 @@ _CHARACTERS_OF_ONE: Final = 100
 async def hash_in_turns(group_ids: Iterable[str]) -> None:
     """Hash `group_ids`, which is remembered: whoever looks for the slots of them after this does so in no time.
 
-    Those of one request may have a million characters together, and are looked for again and again while it is served.
-    To be called when a request is known to name no more than it may.
+    Those of one request may have a million characters together, and are looked for again and again while it is served:
+    to be called when it is known to name no more than it may. All of a slot are looked for in the turn in which it is
+    loaded.
     """
     pace = Pace()
     for group_id in group_ids:

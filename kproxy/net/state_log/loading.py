@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal
 
 from kproxy.errors import CorruptStateRecord, SnapshotMissing
+from kproxy.handlers.groups.hashed_group_ids import hash_in_turns
 from kproxy.net.state_log.allocation import FACTS_SLOT
 from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.partition_writer import ClaimedPartition
@@ -109,6 +110,7 @@ class SlotLoading:
             truncation = (
                 f"{claimed.state} begins at offset {first_offset}, and {needed_from} was still needed"
             )
+        await hash_in_turns((*images, *store.configs()))
         coordinator = ShareCoordinator(fold, self._limits)
         seconds = loop.time() - began
         return LoadedSlot(

@@ -1,11 +1,14 @@
 """Finding the durable state of a slot in the log: exactly up to the claim, from the recovery point on."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
 from kproxy.net.state_log.claim import SlotClaims
 from kproxy.share.identifiers import GroupId
+from kproxy.statelog import partitioning
 from kproxy.statelog.group_records import (
     GroupConfigs,
     RecoveryPoint,
@@ -74,6 +77,39 @@ async def test_groups_and_configurations_are_loaded(cluster: ScriptedStateLog, c
 
     # Then
     assert loaded.groups.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
+
+
+async def test_the_long_ids_of_groups_that_are_loaded_are_hashed_in_several_turns(
+    cluster: ScriptedStateLog, claims: SlotClaims, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    ids = [GroupId(f"loaded with its slot {number:02} ".ljust(32_000, "x")) for number in range(10)]
+    configs = [GroupConfigs(group_id, {"share.auto.offset.reset": "earliest"}) for group_id in ids]
+    records = [encode_group_record(each, claim_epoch=None) for each in configs]
+    cluster.write_foreign(groups_log(), *records)
+    plain_hash, turn, hashed_in = partitioning._hash, 0, Counter[int]()
+
+    def counted_hash(text: str) -> int:
+        hashed_in[turn] += 1
+        return plain_hash(text)
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:
+            await asyncio.sleep(0)
+            turn += 1
+
+    monkeypatch.setattr(partitioning, "_hash", counted_hash)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        counting = tasks.create_task(count_turns())
+        await claims.load(await claims.claim(0, EPOCH, FLEET))
+        counting.cancel()
+
+    # Then
+    assert hashed_in.total() == len(ids)
+    assert max(hashed_in.values()) <= 3
 
 
 def with_history(cluster: ScriptedStateLog, recovery_point: int) -> None:
