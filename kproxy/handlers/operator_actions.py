@@ -102,6 +102,7 @@ class OperatorActions:
         finally:
             writes.abandon()
         if refused:
+            self._services.availability.signal(key)  # what was to be archived may be available again
             raise _as_told(refused[key])
         return told
 

@@ -1,5 +1,7 @@
 """What an operator does to share groups, with members at work."""
 
+import asyncio
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
@@ -25,9 +27,10 @@ from tests.worlds.share_group_world import (
     acquired,
     world_with_orders,
 )
-from tests.worlds.waiting import turns_during
+from tests.worlds.waiting import turns_during, until_all_wait
 
 GROUP, ALICE = GroupId("g"), MemberId("alice")
+RELEASE = 2
 WHY = "archive by root@/127.0.0.1: poison"
 
 
@@ -127,6 +130,34 @@ async def test_what_the_log_refused_is_held_again() -> None:
     world.state_log.persist_failure = None
     answer = await alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
     assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
+
+
+async def test_records_that_stay_available_because_the_log_refused_wake_who_waits_for_them() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    alice, bob = await alice_holds(world, 1), world.member("bob")
+    await bob.open()
+    await alice.acknowledge({(ORDERS, 0): [(0, 0, [RELEASE])]})
+    world.state_log.hold_writes = asyncio.Event()
+
+    async def archive() -> None:
+        with pytest.raises(StateNotWritten):
+            await world.groups.operators.settle(world.key(), OperatorAction.ARCHIVE, [(0, 0)], reason=WHY)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(archive())
+        await until_all_wait()
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=30_000))
+        await until_all_wait()
+
+        # When
+        world.state_log.refuse_held_writes(StateNotWritten("refused"))
+        world.state_log.hold_writes = None
+        async with asyncio.timeout(5):
+            fetched = await fetch
+
+    # Then
+    assert acquired(fetched) == [(0, 0, 2)]
 
 
 @pytest.mark.parametrize(
