@@ -173,7 +173,7 @@ class ShareGroups:
             self.coordinator, self.directory, self._group_writes, ports.state_log
         )
         self._topic_deletions = TopicDeletions(
-            self.coordinator, self.directory, self.state_deletions, metadata=ports.metadata, clock=ports.clock
+            self.coordinator, self._services, self.state_deletions, metadata=ports.metadata
         )
         self._group_deletions = GroupDeletions(self.coordinator, self._group_writes, self._services)
         parts = self._api_parts()
@@ -276,10 +276,7 @@ class ShareGroups:
         Fetches that wait for them look again, and are answered with what is wrong.
         """
         self.coordinator.topics_moved()
-        unknown = self._topic_deletions.unload(topic_ids)
-        if unknown:
-            self.availability.signal_all(lambda key: key.topic_id in unknown)
-        return bool(unknown)
+        return bool(self._topic_deletions.unload(topic_ids))
 
     async def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> None:
         """Give up what these logs no longer hold: they begin at these offsets now. Raises nothing.

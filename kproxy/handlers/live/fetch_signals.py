@@ -9,7 +9,7 @@ one leaves records to others or is over. One call wakes one fetch, which calls t
 would have them wake each other, and the caller itself, without end.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -220,11 +220,6 @@ class HeardAvailability:
         for signals in () if of_group is None else of_group.get(key, ()):
             signals.hear(key)
         self._availability.signal(key)
-
-    def signal_all(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
-        """Signal every share-partition that some fetch listens to and that `belongs`: there is news of its slot."""
-        for key in [key for key in self.listened_keys() if belongs(key)]:
-            self.signal(key)
 
     def signal_groups(self, group_ids: Collection[str]) -> None:
         """Signal every share-partition of these groups that some fetch listens to; others cost nothing."""

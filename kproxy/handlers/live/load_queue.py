@@ -1,15 +1,22 @@
 """`LoadQueue`: which share-partitions are loaded next, when very many are to be; `LoadUnderWay`: one that is loaded.
 
+What it brings is true for one `TopicStay`: as long as the cluster has the topic, and not when it has it again.
+
 A session may be opened over thousands of them in some kilobytes, and left at once, while the state log takes seconds
 to answer. What waits here is a key; what is under way is a task.
 """
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakValueDictionary
 
 from kproxy.errors import ShareStateStillLoading
 from kproxy.handlers.live.group_index import GroupIndex
-from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.handlers.live.read_sizes import ReadSize
+from kproxy.handlers.live.unused_choices import StartChoice
+from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
+from kproxy.share.share_partition import SharePartition
 
 MOST_LOADS: Final = 1_000
 """How many are under way at the same time. They wait for brokers, so a few that hang must not hold up the rest."""
@@ -18,12 +25,44 @@ OWN_PLACES: Final = 16
 """How many of one group are under way however many others are: a thousand of one group may hang."""
 
 
+class TopicStay:
+    """A topic's time in the cluster: one look at it tells of whatever is held of the topic whether it still holds."""
+
+    __slots__ = ("__weakref__", "is_over")
+
+    def __init__(self) -> None:
+        self.is_over = False
+
+
+class TopicStays:
+    """The stays of topics of which anything is held; they are forgotten with the last of that."""
+
+    __slots__ = ("_stays",)
+
+    def __init__(self) -> None:
+        self._stays: WeakValueDictionary[TopicId, TopicStay] = WeakValueDictionary()
+
+    def of(self, topic_id: TopicId) -> TopicStay:
+        """Return the stay that is not over: another one than before the last `end`."""
+        stay = self._stays.get(topic_id)
+        if stay is None:
+            stay = self._stays[topic_id] = TopicStay()
+        return stay
+
+    def end(self, topic_ids: Collection[TopicId]) -> None:
+        """Let the stays of topics be over, at no cost for how much is held of them."""
+        for topic_id in topic_ids:
+            if (stay := self._stays.pop(topic_id, None)) is not None:
+                stay.is_over = True
+
+
 class LoadUnderWay:
     """One load of a share-partition: it goes on although nobody waits for it, and its end is signalled."""
 
-    __slots__ = ("failure", "is_outdated", "is_over")
+    __slots__ = ("failure", "is_outdated", "is_over", "stay")
 
-    def __init__(self) -> None:
+    def __init__(self, stay: TopicStay) -> None:
+        self.stay = stay
         self.is_over = False
         self.is_outdated = False
         """The state was changed since it began: what it brings is not the truth any more."""
@@ -32,12 +71,28 @@ class LoadUnderWay:
 
     def require_up_to_date(self, key: SharePartitionKey) -> None:
         """Raise ShareStateStillLoading when the state was changed meanwhile."""
-        if self.is_outdated:
+        if self.is_outdated or self.stay.is_over:
             raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
 
     def end(self, failure: Exception | None = None) -> None:
         """Note the end, and why nothing came of it."""
         self.is_over, self.failure = True, failure
+
+
+@dataclass(slots=True)
+class LiveEntry:
+    """What a load brought, and what became of it: a live share-partition with the epochs of its state."""
+
+    share_partition: SharePartition
+    state_epoch: StateEpoch
+    leader_epoch: LeaderEpoch
+    stay: TopicStay
+    read_size: ReadSize = field(default_factory=ReadSize)
+    choice: StartChoice | None = None
+    """Its start offset, if that was chosen by this load, and nothing was written since."""
+    unsettled_writes: int = 0
+    is_ahead: bool = False  # of the log: what was refused, and not undone, is told by the next write
+    is_unwanted: bool = False
 
 
 class LoadQueue:

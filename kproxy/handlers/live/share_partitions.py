@@ -6,7 +6,7 @@ then available again, which merely ends locks early.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
@@ -19,7 +19,7 @@ from kproxy.errors import (
 )
 from kproxy.handlers.live.group_index import GroupIndex
 from kproxy.handlers.live.load_failures import told_to_clients
-from kproxy.handlers.live.load_queue import LoadQueue, LoadUnderWay
+from kproxy.handlers.live.load_queue import LiveEntry, LoadQueue, LoadUnderWay, TopicStays
 from kproxy.handlers.live.lock_deadlines import LockDeadlines
 from kproxy.handlers.live.offset_reset import OffsetReset
 from kproxy.handlers.live.pauses import Pace, SharedStart, let_others_go_on
@@ -38,7 +38,7 @@ from kproxy.handlers.ports import (
     WallClock,
 )
 from kproxy.share.heartbeat import PartitionInitialization
-from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
+from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import UNKNOWN_COMPLETE_COUNT, UNKNOWN_START_OFFSET, StateDelta
@@ -77,19 +77,6 @@ class LiveWrite:
         return self.share_partition.key
 
 
-@dataclass(slots=True)
-class _Live:
-    share_partition: SharePartition
-    state_epoch: StateEpoch
-    leader_epoch: LeaderEpoch
-    read_size: ReadSize = field(default_factory=ReadSize)
-    choice: StartChoice | None = None
-    """Its start offset, if that was chosen by this load, and nothing was written since."""
-    unsettled_writes: int = 0
-    is_ahead: bool = False  # of the log: what was refused, and not undone, is told by the next write
-    is_unwanted: bool = False
-
-
 class SharePartitionDirectory:
     """Every live SharePartition of the process by its key.
 
@@ -110,6 +97,7 @@ class SharePartitionDirectory:
         "_loads",
         "_offset_reset_of",
         "_ports",
+        "_stays",
         "_unloads",
         "_unused_choices",
         "generation",
@@ -128,8 +116,9 @@ class SharePartitionDirectory:
         self._is_wanted = is_wanted
         self._limits_of = limits_of
         self._offset_reset_of = offset_reset_of
-        self._live: dict[SharePartitionKey, _Live] = {}
+        self._live: dict[SharePartitionKey, LiveEntry] = {}
         self._index = GroupIndex()
+        self._stays = TopicStays()
         self._unloads = SharedStart()
         self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
         self._loads = LoadQueue(self._begin_load)
@@ -167,7 +156,7 @@ class SharePartitionDirectory:
     def find(self, key: SharePartitionKey) -> SharePartition | None:
         """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
         live = self._live.get(key)
-        return None if live is None else live.share_partition
+        return None if live is None or live.stay.is_over else live.share_partition
 
     def with_current_limits(self, key: SharePartitionKey) -> SharePartition | None:
         """Do the same, and give it the limits that its group has now: for who acquires, acknowledges or releases."""
@@ -191,7 +180,9 @@ class SharePartitionDirectory:
         """
         if (load := self._loading.get(key)) is not None:
             return load
-        load = LoadUnderWay()
+        if key in self._live and self.find(key) is None:
+            self.discard(key)  # its topic ended, and is back
+        load = LoadUnderWay(self._stays.of(key.topic_id))
         try:
             # Before anybody is told that a load ended: else two fetches would wake each other until the slot is ready.
             self._require_ready(key)
@@ -205,8 +196,7 @@ class SharePartitionDirectory:
 
     def read_size(self, key: SharePartitionKey) -> ReadSize:
         """Return what is known of the size of the records of a share-partition: nothing of one that is not live."""
-        live = self._live.get(key)
-        return ReadSize() if live is None else live.read_size
+        return ReadSize() if (live := self._live.get(key)) is None else live.read_size
 
     def discard(self, key: SharePartitionKey, doubted: SharePartition | None = None) -> None:
         """Fence the live share-partition and forget it, unless it is another than `doubted`.
@@ -223,8 +213,19 @@ class SharePartitionDirectory:
         del self._live[key]
         self._index.remove(key)
         self._deadlines.forget(key)
-        # Fetches that wait for it have to look again: the next one loads it.
-        self._ports.availability.signal(key)
+        self._ports.availability.signal(key)  # fetches that wait for it look again: the next one loads it
+
+    def end_topics(self, topic_ids: Collection[TopicId]) -> None:
+        """Let nothing that is there of these topics be found or become live; call `let_go` with each known key."""
+        self._stays.end(topic_ids)
+
+    def let_go(self, key: SharePartitionKey) -> bool:
+        """Discard what is left of `key` of an ended topic, unless it was loaded since; tell if that was live."""
+        if self.find(key) is not None or key in self._loading:
+            return False
+        was_live = key in self._live
+        self.discard(key)
+        return was_live
 
     async def unload_unwanted(self, group_ids: Collection[GroupId]) -> None:
         """Forget what is live of those of the groups that nobody fetches for any more.
@@ -290,8 +291,7 @@ class SharePartitionDirectory:
     def take_due(self, now_ms: int) -> SharePartitionKey | None:
         """Return the first share-partition in which a lock may have ended by `now_ms`, once; None when there is none.
 
-        The caller expires its locks and calls `note_deadline`. Others may follow: locks that were taken together end
-        together.
+        The caller expires its locks and calls `note_deadline`. Others may follow that end at the same time.
         """
         return self._deadlines.take_due(now_ms)
 
@@ -327,7 +327,7 @@ class SharePartitionDirectory:
         if not self._is_wanted(key.group_id):
             raise ShareStateStillLoading(f"nobody fetches for {key} any more")
 
-    async def _build(self, key: SharePartitionKey, load: LoadUnderWay) -> _Live:
+    async def _build(self, key: SharePartitionKey, load: LoadUnderWay) -> LiveEntry:
         with told_to_clients(key):
             state = await self._without_unused_choice(key, await self._ports.state_log.load(key))
         if state is None:
@@ -343,7 +343,7 @@ class SharePartitionDirectory:
             state_batches=state.state_batches,
             limits=self._limits_of(key.group_id),
         )
-        return _Live(share_partition, state.state_epoch, state.leader_epoch, choice=choice)
+        return LiveEntry(share_partition, state.state_epoch, state.leader_epoch, load.stay, choice=choice)
 
     async def _without_unused_choice(
         self, key: SharePartitionKey, state: DurableShareState | None

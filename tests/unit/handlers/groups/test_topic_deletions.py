@@ -3,16 +3,23 @@
 import asyncio
 from collections.abc import Collection, Mapping
 
+import pytest
+
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, StateLogUnavailable
+from kproxy.errors import ApiError, SharePartitionNotLoaded, StateLogUnavailable
 from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
+from kproxy.handlers.live import pauses
+from kproxy.handlers.live.pauses import MOST_AT_FIRST
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 from tests.in_memory.breakable_state_log import BreakableStateLog
 from tests.worlds.share_group_world import (
     ORDERS,
     PAYMENTS,
+    Member,
     ShareGroupWorld,
+    acknowledge_errors,
+    acquired,
     partitions_of,
 )
 from tests.worlds.waiting import until_all_wait
@@ -212,3 +219,137 @@ async def test_what_is_being_loaded_of_a_topic_that_goes_does_not_become_live() 
         assert "was changed while it was loaded" in str(load.failure)
         assert world.groups.directory.keys() == ()
         fetch.cancel()
+
+
+WIDE = 3 * MOST_AT_FIRST
+
+
+async def a_world_with_a_wide_topic() -> tuple[ShareGroupWorld, Member]:
+    """Alice holds a record of each of its partitions."""
+    world = ShareGroupWorld(passes_time=False)
+    world.metadata.create_topic("orders", ORDERS, partition_count=WIDE)
+    for partition in range(WIDE):
+        await world.initialize(partition=partition)
+        world.produce(1, partition=partition)
+    alice = world.member()
+    partitions = [(ORDERS, partition) for partition in range(WIDE)]
+    await alice.open(*partitions, max_wait_ms=0, max_records=WIDE)
+    while world.groups.in_flight_count < WIDE:
+        await alice.fetch(max_wait_ms=0, max_records=WIDE)
+    return world, alice
+
+
+async def test_what_is_live_of_a_wide_topic_is_discarded_in_several_turns_and_found_in_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    world, _ = await a_world_with_a_wide_topic()
+    directory = world.groups.directory
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", MOST_AT_FIRST)
+
+    # When
+    world.metadata.delete_topic(ORDERS)
+
+    # Then
+    assert WIDE - MOST_AT_FIRST <= len(directory) < WIDE
+    assert not any(map(directory.find, directory.keys()))
+    await until_all_wait()
+    assert len(directory) == 0
+
+
+async def test_fetches_that_wait_for_a_wide_topic_that_is_gone_are_all_answered() -> None:
+    # Given
+    world, alice = await a_world_with_a_wide_topic()
+    bob = world.member("bob")
+    await bob.open(*((ORDERS, partition) for partition in range(WIDE)), max_wait_ms=0)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetches = [tasks.create_task(each.fetch(max_wait_ms=60_000)) for each in (alice, bob)]
+        await until_all_wait(50)
+        were_waiting = not any(fetch.done() for fetch in fetches)
+        world.metadata.delete_topic(ORDERS)
+
+    # Then
+    assert were_waiting
+    for fetch in fetches:
+        codes = {each.error_code for each in partitions_of(fetch.result()).values()}
+        assert codes == {ErrorCode.UNKNOWN_TOPIC_ID}
+
+
+async def test_what_is_acknowledged_of_a_topic_that_went_and_is_back_is_refused_and_written_nowhere() -> None:
+    """What alice holds was not discarded by then, as little as what she holds of the other partitions."""
+    # Given
+    world, alice = await a_world_with_a_wide_topic()
+    delta_count = len(world.state_log.deltas)
+    world.metadata.delete_topic(ORDERS)
+    world.metadata.create_topic("orders", ORDERS, partition_count=WIDE)
+
+    # When
+    answer = await alice.acknowledge({(ORDERS, WIDE - 1): [(0, 0, [1])]})
+
+    # Then
+    assert acknowledge_errors(answer) == {(ORDERS, WIDE - 1): SharePartitionNotLoaded.error_code}
+    assert len(world.state_log.deltas) == delta_count
+
+
+async def test_what_is_loaded_anew_of_a_topic_that_is_back_stays_while_the_rest_is_discarded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    world, _ = await a_world_with_a_wide_topic()
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", 1)
+    last = world.key(partition=WIDE - 1)
+    before = world.groups.directory.find(last)
+    world.metadata.delete_topic(ORDERS)
+    world.metadata.create_topic("orders", ORDERS, partition_count=WIDE)
+
+    # When
+    bob = world.member("bob")
+    answer = await bob.open((ORDERS, WIDE - 1), max_wait_ms=60_000, max_records=10)
+    anew = world.groups.directory.find(last)
+    was_letting_go = len(world.groups.directory) > 1
+    await until_all_wait(5 * WIDE)
+    accepted = await bob.acknowledge({(ORDERS, WIDE - 1): [(0, 0, [1])]})
+
+    # Then
+    assert was_letting_go
+    assert before is not None
+    assert before.is_fenced
+    assert acquired(answer, partition=WIDE - 1) == [(0, 0, 1)]
+    assert world.groups.directory.keys() == (last,)
+    assert world.groups.directory.find(last) is anew
+    assert acknowledge_errors(accepted) == {(ORDERS, WIDE - 1): ErrorCode.NONE}
+
+
+async def test_locks_of_a_topic_that_is_gone_may_end_while_it_is_let_go_of() -> None:
+    # Given
+    world, _ = await a_world_with_a_wide_topic()
+    delta_count = len(world.state_log.deltas)
+    world.metadata.delete_topic(ORDERS)
+    world.clock.advance(60_000)
+
+    # When
+    await world.groups.expire(world.clock.now_ms())
+
+    # Then
+    assert len(world.state_log.deltas) == delta_count
+
+
+async def test_a_topic_that_goes_while_another_is_let_go_of_is_let_go_of_too() -> None:
+    # Given
+    world, alice = await a_world_with_a_wide_topic()
+    world.metadata.create_topic("payments", PAYMENTS)
+    await world.initialize(topic_id=PAYMENTS)
+    await alice.fetch(add=[(PAYMENTS, 0)], max_wait_ms=0)
+    await until_all_wait()
+    was_live = world.groups.directory.find(world.key(topic_id=PAYMENTS)) is not None
+    world.metadata.delete_topic(ORDERS)
+
+    # When
+    world.metadata.delete_topic(PAYMENTS)
+    await until_all_wait()
+
+    # Then
+    assert was_live
+    assert world.groups.directory.keys() == ()

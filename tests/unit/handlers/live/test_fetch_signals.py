@@ -70,19 +70,6 @@ def test_who_listens_no_more_hears_nothing_and_leaves_nothing_behind() -> None:
     assert not availability._listeners
 
 
-def test_news_of_a_slot_reaches_those_who_listen_to_what_belongs_to_it_asleep_or_not() -> None:
-    # Given
-    availability, port = an_availability()
-    here, there = availability.listen([HERE], SESSION), availability.listen([THERE], SESSION)
-
-    # When
-    availability.signal_all(lambda key: key == THERE)
-
-    # Then
-    assert (here.is_news, there.is_news) == (False, True)
-    assert port.signalled == [THERE]
-
-
 def test_news_of_a_group_reaches_its_fetches_and_costs_others_nothing() -> None:
     # Given
     availability, port = an_availability()
