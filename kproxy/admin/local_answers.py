@@ -18,6 +18,7 @@ from kproxy.admin.activity.happenings import (
 from kproxy.admin.activity.holdings import NOTHING_HELD, Holding, holdings
 from kproxy.admin.all_backlogs import AllBacklogs
 from kproxy.admin.cluster.broker_views import KnownBrokers, no_brokers
+from kproxy.admin.cluster.slot_places import UNKNOWN_PLACE, SlotPlaces
 from kproxy.admin.group_lag import NOT_ASKED_FOR, NOT_LOOKED_AT, GroupLag
 from kproxy.admin.group_lags import GroupLags
 from kproxy.admin.group_progress import GroupProgress
@@ -63,8 +64,8 @@ class Inspected:
     holds their share-partitions, which is known when they are; `cluster_id` the backing cluster's, None before it was
     met. `backlogs` asks the brokers what only they know. `unavailable` is why share groups are not served, whatever
     becomes of slots, so that what there is of them in memory is not the truth, or not all of it; empty while they are.
-    `owners` says who owns which slots, `brokers` which brokers there are, and `counts` what happened to the records of
-    a group since this process began.
+    `owners` says who owns which slots, `brokers` which brokers there are, `slot_place` on which of them a slot is, and
+    `counts` what happened to the records of a group since this process began.
     """
 
     coordinator: GroupCoordinator
@@ -85,6 +86,7 @@ class Inspected:
     owners: SlotOwners = field(default_factory=Alone)
     counts: Callable[[GroupId], GroupCounts] = lambda _: GroupCounts()
     brokers: KnownBrokers = no_brokers
+    slot_place: SlotPlaces = lambda _: UNKNOWN_PLACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +360,11 @@ class LocalAnswers:
     # ------------------------------------------------ the state log
 
     async def _state_log(self, _question: Question) -> Told:
-        items = ({**item(status), "owner": self._owner(status)} for status in self.statuses().values())
+        place = self._inspected.slot_place
+        items = (
+            {**item(status), "owner": self._owner(status), **item(place(status.partition))}
+            for status in self.statuses().values()
+        )
         return Told("StateLogSlots", items, self._state_log_facts())
 
     def _owner(self, status: SlotStatus) -> str:

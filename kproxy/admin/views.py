@@ -36,11 +36,15 @@ class ProxyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerView:
-    """A backing broker's node id with two addresses as HOST:PORT: what clients are told, and its own."""
+    """A backing broker's node id with two addresses as HOST:PORT: what clients are told, and its own.
+
+    `is_listed` tells whether the cluster names it now: false as of a broker that is down.
+    """
 
     node_id: int
     advertised: str
     upstream: str
+    is_listed: bool = True
 
 
 class ShareGroupsState(StrEnum):
@@ -138,6 +142,8 @@ class ProxyStatus:
     certificates: Sequence[CertificateView] = ()
     backing_cluster: BackingClusterView | None = None
     """None only where nobody says."""
+    warnings: Sequence[ProblemView] = ()
+    """What keeps nobody from being served by this process as a whole, and somebody has to look at all the same."""
 
 
 def item(view: "DataclassInstance") -> JsonObject:

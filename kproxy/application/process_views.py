@@ -68,7 +68,8 @@ class ClusterBrokers:
     def _view(
         self, broker: BackingBroker, rack: str | None, client_count: int, *, is_listed: bool
     ) -> KnownBrokerView:
-        contact = self._connections.contact(broker.node_id)
+        contact, view = self._connections.contact(broker.node_id), self._parts.metadata.view
+        left_ms = view.left_ms(broker.node_id)
         return KnownBrokerView(
             node_id=broker.node_id,
             rack=rack,
@@ -81,6 +82,8 @@ class ClusterBrokers:
             client_connections=client_count,
             last_error=contact.last_error,
             last_error_age_ms=contact.last_error_age_ms,
+            unlisted_ms=None if left_ms is None else self._parts.clock.now_ms() - left_ms,
+            is_awaited=view.is_awaited(broker.node_id),
         )
 
 
@@ -106,6 +109,7 @@ def _inspected(parts: AdminParts) -> Inspected:
         unavailable=parts.vitals.why_in_doubt,
         owners=parts.fleet,
         brokers=ClusterBrokers(parts.vitals.parts, parts.connections),
+        slot_place=parts.vitals.slot_place,
     )
 
 

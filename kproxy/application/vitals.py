@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kproxy import __version__
+from kproxy.admin.cluster.slot_places import PartitionPlace, SlotPlaceView, slot_place, unwritable_slots
 from kproxy.admin.readiness import CheckResult, Readiness
 from kproxy.admin.state_log_views import slot_checks
 from kproxy.admin.views import (
@@ -101,7 +102,32 @@ class Vitals:
             tls_bootstrap=self._at_own_host(self._parts.tls.bootstrap_port),
             certificates=self._parts.tls.certificates(),
             backing_cluster=self._backing_cluster(),
+            warnings=self._warnings(),
         )
+
+    def slot_place(self, number: int) -> SlotPlaceView:
+        """Return on which brokers a slot is, as the cluster told last."""
+        settings = self._parts.settings
+        names = settings.state_topic_name, settings.groups_topic_name
+        state, groups = (self._partition_place(name, number) for name in names)
+        return slot_place(state, groups)
+
+    def _partition_place(self, topic: str, number: int) -> PartitionPlace:
+        view = self._parts.metadata.view
+        topic_id = view.id_of(topic)
+        leader = None if topic_id is None else view.leader_of(topic_id, number)
+        if topic_id is None or leader is None:
+            return PartitionPlace(topic, number, None, is_known=False)
+        if leader.leader_id < 0:
+            return PartitionPlace(topic, number, None, view.offline_replicas(topic_id, number))
+        return PartitionPlace(topic, number, leader.leader_id)
+
+    def _warnings(self) -> list[ProblemView]:
+        if self._parts.share_groups.apis.is_off:
+            return []
+        places = {status.partition: self.slot_place(status.partition) for status in self._slot_statuses()}
+        unwritable = unwritable_slots(places)
+        return [ProblemView("slots_without_leader", unwritable)] if unwritable else []
 
     def _backing_cluster(self) -> BackingClusterView:
         settings = self._parts.settings
@@ -198,7 +224,8 @@ class Vitals:
         for node_id, broker in sorted(self._parts.listeners.backing_brokers.items()):
             address = self._parts.addresses.address_of(node_id)
             told = f"{address.host}:{address.port}" if address is not None else ""
-            views.append(BrokerView(node_id, told, f"{broker.host}:{broker.port}"))
+            is_listed = node_id in self._parts.metadata.view.brokers
+            views.append(BrokerView(node_id, told, f"{broker.host}:{broker.port}", is_listed=is_listed))
         return views
 
     def _at_own_host(self, port: int | None) -> str:

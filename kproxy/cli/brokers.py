@@ -6,11 +6,14 @@ from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.output import Column, Output, with_output
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item, answer_of, items_of
+from kproxy.clients.diagnosis.spans import span_text
 
 
 def _connected(broker: Item) -> str:
     if not broker["listed"]:
-        return "gone"
+        # Older processes tell neither.
+        word, age_ms = "down" if broker.get("awaited") else "gone", broker.get("unlistedMs")
+        return word if age_ms is None else f"{word} for {span_text(age_ms)}"
     return "yes" if broker["connected"] else "no"
 
 
@@ -46,8 +49,9 @@ def brokers(admin_url: str, output: str, *, no_headers: bool) -> None:
     """Show the backing brokers as a running kproxy sees them, and as each other process of its fleet does.
 
     BROKER is where the cluster says that the broker is, CLIENTS-USE what clients are told instead. CONNECTED tells
-    whether the process itself has a connection to it (no: it needed none so far, or LAST-ERROR says why), or that the
-    cluster does not name it any more (gone); #CLIENTS counts connections of clients that came by the broker's port.
+    whether the process itself has a connection to it (no: it needed none so far, or LAST-ERROR says why), or for how
+    long the cluster has not named it any more: it is down if partitions have replicas on it, otherwise it is gone;
+    #CLIENTS counts connections of clients that came by the broker's port.
     """
     answer = answer_of(admin_url, "brokers")
     Output(output, not no_headers).show(answer, items_of(answer), _COLUMNS)

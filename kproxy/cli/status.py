@@ -34,7 +34,9 @@ def status(admin_url: str, output: str) -> None:
     Answers "is it ready, which ports has it opened, are share groups on, which processes serve them together?"
     backingCluster is where the state log is, what its two topics are called there, and how kproxy reaches it: what
     kproxy log is given, with --command-config unless securityProtocol is PLAINTEXT. fleet.troubledSlots are slots of
-    the state log that are not served, and why: stopped ones wait for somebody.
+    the state log that are not served, and why: stopped ones wait for somebody. A broker that is not listed is one that
+    the cluster does not name any more: kproxy brokers tells since when. warnings, on standard error too, do not change
+    the exit code: slots_without_leader are slots to which nothing can be written until a broker is back.
     """
     answer = answer_of(admin_url, "status")
     items = items_of(answer)
@@ -44,6 +46,8 @@ def status(admin_url: str, output: str) -> None:
         for item in items:
             click.echo("\n".join(_item_lines(item)))
     for item in items:
+        for warning in item.get("warnings") or ():
+            click.echo(f"Warning: {cell_text(warning['check'])}: {cell_text(warning['detail'])}", err=True)
         _require_ready(item)
 
 

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 
 from kproxy.admin.activity.own_events import OwnEvents
 from kproxy.admin.cluster.broker_views import KnownBrokerView
+from kproxy.admin.cluster.slot_places import UNKNOWN_PLACE, SlotPlaceView
 from kproxy.admin.fleet.fleet_answers import FleetAnswers
 from kproxy.admin.fleet.peer_events import PeerEvents
 from kproxy.admin.inspection import Inspection
@@ -128,6 +129,8 @@ class Inspectable:
         self.counts: dict[GroupId, GroupCounts] = {}
         """What happened to the records of groups."""
         self.brokers: list[KnownBrokerView] = []
+        self.places: dict[int, SlotPlaceView] = {}
+        """Where slots are, by number."""
         self.operators: Operators | None = None
         """Does what operators ask for, where they may ask."""
         self.is_guarded = True
@@ -153,6 +156,7 @@ class Inspectable:
             owners=self.owners,
             counts=lambda group_id: self.counts.get(group_id) or GroupCounts(),
             brokers=lambda: self.brokers,
+            slot_place=lambda number: self.places.get(number, UNKNOWN_PLACE),
         )
 
     def inspection(self) -> Inspection:

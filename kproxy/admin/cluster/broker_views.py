@@ -12,6 +12,8 @@ class KnownBrokerView:
     false, as of a broker that is down. `advertised` and `tls_advertised` are what clients of this process are told
     instead, empty where no such port is bound. `own_connections` are those of the process itself to the broker, which
     `is_connected` while there is any; `client_connections` those of clients that came by the broker's port.
+    `unlisted_ms` is how long ago the cluster stopped naming it, None while it does and where nobody saw it; and
+    `is_awaited` whether partitions have replicas on it all the same, so that it is down, and was not removed.
     `last_error` is why one of the process's own connections failed last, empty if none ever did, and
     `last_error_age_ms` how long ago.
     """
@@ -27,6 +29,8 @@ class KnownBrokerView:
     client_connections: int
     last_error: str
     last_error_age_ms: int | None
+    unlisted_ms: int | None = None
+    is_awaited: bool = False
 
 
 KnownBrokers = Callable[[], Sequence[KnownBrokerView]]

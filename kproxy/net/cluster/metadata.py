@@ -81,7 +81,8 @@ class ClusterMetadataCache:
         self._tasks = tasks
         self._counting = counting
         self._timing = timing = timing if timing is not None else MetadataTiming()
-        self._view = ClusterView(unknown_ttl_ms=timing.unknown_ttl_ms)
+        self.view = ClusterView(unknown_ttl_ms=timing.unknown_ttl_ms)
+        """What brokers said last, to be looked into."""
         # What kproxy asks for itself, leaders of the state log among it, never waits for what clients name.
         self._rounds = MetadataRounds(self._run, clock=clock, tasks=tasks, timing=timing)
         self._questions = TopicQuestions(self._run, self._is_unheard, clock=clock, tasks=tasks, timing=timing)
@@ -99,7 +100,7 @@ class ClusterMetadataCache:
         """
         await self._questions.ask(names)
         now_ms = self._clock.now_ms()
-        found = ((name, self._view.topic_named(name, now_ms)) for name in names)
+        found = ((name, self.view.topic_named(name, now_ms)) for name in names)
         return {name: description for name, description in found if description is not None}
 
     async def topic_with_id(self, topic_id: TopicId) -> TopicDescription | None:
@@ -120,7 +121,7 @@ class ClusterMetadataCache:
         """
         await self._questions.ask(topic_ids)
         now_ms = self._clock.now_ms()
-        found = ((topic_id, self._view.topic_with_id(topic_id, now_ms)) for topic_id in topic_ids)
+        found = ((topic_id, self.view.topic_with_id(topic_id, now_ms)) for topic_id in topic_ids)
         return {topic_id: description for topic_id, description in found if description is not None}
 
     async def missing_topics(self, topics: Mapping[TopicId, str]) -> Collection[TopicId]:
@@ -135,10 +136,10 @@ class ClusterMetadataCache:
         return [topic_id for topic_id in topics if topic_id in denied]
 
     def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
-        return self._view.leader_of(topic_id, partition)
+        return self.view.leader_of(topic_id, partition)
 
     def advertised_endpoints(self) -> Collection[BrokerEndpoint]:
-        return tuple(self._advertise(broker) for broker in self._view.brokers.values())
+        return tuple(self._advertise(broker) for broker in self.view.brokers.values())
 
     async def refresh(self) -> None:
         """Ask for the brokers and all topics in the cache; concurrent calls share one round.
@@ -153,12 +154,12 @@ class ClusterMetadataCache:
     @property
     def cluster_id(self) -> str | None:
         """The backing cluster's id; None until it was heard."""
-        return self._view.cluster_id
+        return self.view.cluster_id
 
     @property
     def brokers(self) -> Sequence[ClusterBroker]:
         """The backing brokers as last heard."""
-        return tuple(self._view.brokers.values())
+        return tuple(self.view.brokers.values())
 
     @property
     def age_ms(self) -> int | None:
@@ -183,11 +184,11 @@ class ClusterMetadataCache:
 
     def describe(self, topic_id: TopicId) -> TopicDescription | None:
         """Return the topic if it is in the cache, without asking."""
-        return self._view.topic_with_id(topic_id, self._clock.now_ms())
+        return self.view.topic_with_id(topic_id, self._clock.now_ms())
 
     def id_of(self, name: str) -> TopicId | None:
         """Return the id of the topic of that name in the cache, without asking."""
-        return self._view.id_of(name)
+        return self.view.id_of(name)
 
     async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
         """Make sure that topics in the cache were seen under these ids less than `not_older_than_ms` ago; 0 asks.
@@ -199,7 +200,7 @@ class ClusterMetadataCache:
             BrokerUnavailable: it had to be asked, and nobody answers.
         """
         now_ms = self._clock.now_ms()
-        if stale := self._view.names_not_confirmed_after(topic_ids, now_ms - not_older_than_ms):
+        if stale := self.view.names_not_confirmed_after(topic_ids, now_ms - not_older_than_ms):
             await self._rounds.join(names=stale)
 
     async def look(self, names: Collection[str], in_passing: Sequence[str] = ()) -> bool:
@@ -212,7 +213,7 @@ class ClusterMetadataCache:
             BrokerUnavailable: nobody answers.
         """
         try:
-            are_settled = [await self._look(each) for each in self._looks.at(names, self._view, in_passing)]
+            are_settled = [await self._look(each) for each in self._looks.at(names, self.view, in_passing)]
         except BrokerUnavailable as failure:
             self._counting.count("metadata_looks", 1, "failed")
             self._note_unreachable(failure)
@@ -226,7 +227,7 @@ class ClusterMetadataCache:
 
     def expect(self, names: Collection[str]) -> None:
         """Look for these topics at the next question, although they were missing a moment ago."""
-        self._view.expect(names)
+        self.view.expect(names)
 
     async def probe_share_groups(self) -> ShareSupport:
         """Return what the first broker says that tells: ABSENT or SERVED. Raises BrokerUnavailable when none does."""
@@ -245,7 +246,7 @@ class ClusterMetadataCache:
     # ------------------------------------------------ private
 
     def _is_unheard(self, name_or_id: str | TopicId) -> bool:
-        return self._view.is_unheard(name_or_id, self._clock.now_ms())
+        return self.view.is_unheard(name_or_id, self._clock.now_ms())
 
     async def _refresh_forever(self) -> None:
         while True:
@@ -268,7 +269,7 @@ class ClusterMetadataCache:
             self._note_full_round()
 
     async def _ask_for(self, this_round: MetadataRound) -> None:
-        names = this_round.names.union(self._view.topic_names if this_round.is_full else ())
+        names = this_round.names.union(self.view.topic_names if this_round.is_full else ())
         ids, expected = this_round.topic_ids, this_round.expected_ids()
         # Brokers overlook the names in a request that has ids. One for no topics still brings the brokers.
         by_name = ([MetadataRequestTopic(name=name) for name in part] for part in in_requests(names))
@@ -280,7 +281,7 @@ class ClusterMetadataCache:
                 topic.name for topic in topics if topic.name is not None
             )
             asked_ids = [TopicId(topic.topic_id) for topic in topics if topic.name is None]
-            self._view.note_missing(asked_names, asked_ids, now_ms)
+            self.view.note_missing(asked_names, asked_ids, now_ms)
 
     async def _ask(self, topics: list[MetadataRequestTopic], expected: ExpectedTopics) -> frozenset[TopicId]:
         """Ask, and return the `expected` topics that are gone."""
@@ -291,7 +292,7 @@ class ClusterMetadataCache:
 
     async def _look(self, look: MetadataLook) -> bool:
         async def question(client: BrokerClient) -> LookAnswer | None:
-            answer = await look.ask(client, self._view)
+            answer = await look.ask(client, self.view)
             if answer is not None:
                 self._refuse_unusable(client, answer.response)
             return answer
@@ -304,7 +305,7 @@ class ClusterMetadataCache:
         if await self._take_in(answer.response, look.names, {}):
             look.forget()
             return False
-        look.believe(answer, self._view)
+        look.believe(answer, self.view)
         return True
 
     async def _take_in(
@@ -312,7 +313,7 @@ class ClusterMetadataCache:
     ) -> frozenset[str]:
         """Take in a broker's answer, but what others do not confirm of what is different in it: return these names."""
         undecided = await self._undecided(response, asked_names, expected)
-        changes = self._view.absorb(
+        changes = self.view.absorb(
             response, asked_names=asked_names, now_ms=self._clock.now_ms(), undecided=undecided
         )
         self._contact.learn(self.brokers)
@@ -323,7 +324,7 @@ class ClusterMetadataCache:
         self, response: MetadataResponse, asked_names: Collection[str], expected: ExpectedTopics
     ) -> frozenset[str]:
         opinion = opinion_in(response, asked_names)
-        doubtful = contradictions(opinion, self._view, expected)
+        doubtful = contradictions(opinion, self.view, expected)
         if not doubtful:
             return doubtful
         topics = [MetadataRequestTopic(name=name) for name in sorted(doubtful)]
@@ -334,11 +335,11 @@ class ClusterMetadataCache:
             timeout_ms=WITNESS_TIMEOUT_MS,
         )
         opinions: list[Opinion] = [opinion, *(opinion_in(other, doubtful) for other in others)]
-        undecided = undecided_names(doubtful, opinions, self._view, expected)
+        undecided = undecided_names(doubtful, opinions, self.view, expected)
         if undecided:
             log.info("brokers_disagree_about_topics", topics=sorted(undecided)[:10], asked=len(opinions))
         # What is known meanwhile is younger than this answer.
-        return undecided | (contradictions(opinion, self._view, expected) - doubtful)
+        return undecided | (contradictions(opinion, self.view, expected) - doubtful)
 
     async def _question(self, topics: list[MetadataRequestTopic], client: BrokerClient) -> MetadataResponse:
         version = version_with_topic_ids(client)
@@ -354,7 +355,7 @@ class ClusterMetadataCache:
         if response.error_code or not response.brokers:
             detail = f"error {response.error_code} and {counted(len(response.brokers), 'broker')}"
             raise BrokerUnavailable(f"{client.peer} answered Metadata with {detail}")
-        expected = self._view.cluster_id
+        expected = self.view.cluster_id
         if expected is not None and response.cluster_id != expected:
             # Topic ids and offsets of another cluster must never be taken for those of this one.
             raise BrokerUnavailable(
@@ -363,7 +364,7 @@ class ClusterMetadataCache:
 
     def _tell(self, changes: ViewChanges) -> None:
         if changes.are_brokers_changed:
-            log.info("backing_brokers_changed", node_ids=sorted(self._view.brokers))
+            log.info("backing_brokers_changed", node_ids=sorted(self.view.brokers))
             for tell_brokers in self.on_brokers:
                 tell_brokers(self.brokers)
         if changes.moved_topics:
@@ -376,14 +377,14 @@ class ClusterMetadataCache:
 
     def _note_reached(self) -> None:
         if not isinstance(self.last_failure, TopicIdsMissing | None):
-            log.info("backing_cluster_reached", cluster_id=self._view.cluster_id)
+            log.info("backing_cluster_reached", cluster_id=self.view.cluster_id)
         self.last_failure = None
         self._contacted_ms = self._clock.now_ms()
 
     def _note_full_round(self) -> None:
         self._refreshed_ms = self._clock.now_ms()
         idle_since_ms = self._refreshed_ms - self._timing.idle_topic_ttl_ms
-        self._view.forget_idle(idle_since_ms, apart_from=self._looks.names)
+        self.view.forget_idle(idle_since_ms, apart_from=self._looks.names)
         for tell in self.on_refreshed:
             tell()
 

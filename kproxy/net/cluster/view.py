@@ -31,6 +31,9 @@ MOST_GONE: Final = 10_000
 MOST_MISSING: Final = 50_000
 """Names and ids that are remembered as missing; what was forgotten is asked for again."""
 
+MOST_LEFT: Final = 1_000
+"""Brokers that the cluster does not name any more and that are remembered: those that it stopped naming last."""
+
 MOST_FORGOTTEN: Final = 2_000
 """Of what was missing too long ago, with each answer, which tells of fewer."""
 
@@ -56,6 +59,8 @@ class _KnownTopic:
     leaders: list[PartitionLeader]
     last_asked_ms: int
     confirmed_ms: int
+    offline: dict[int, tuple[int, ...]]
+    """By partition the brokers with a replica of it that is offline; without those that have none."""
 
 
 @dataclass(slots=True)
@@ -80,6 +85,7 @@ class ClusterView:
         self._unknown_ttl_ms = unknown_ttl_ms
         self._missing_until_ms: OrderedDict[str | TopicId, int] = OrderedDict()  # the first to end first
         self._gone_ms: OrderedDict[TopicId, int] = OrderedDict()
+        self._left_ms: dict[int, int] = {}
 
     @property
     def topic_names(self) -> Collection[str]:
@@ -118,6 +124,26 @@ class ClusterView:
         if known is None or not 0 <= partition < len(known.leaders):
             return None
         return known.leaders[partition]
+
+    def offline_replicas(self, topic_id: TopicId, partition: int) -> tuple[int, ...]:
+        """Return the brokers with a replica of a partition that was offline when it was last heard of."""
+        known = self._by_id.get(topic_id)
+        offline = () if known is None else known.offline.get(partition, ())
+        return tuple(node_id for node_id in offline if node_id not in self.brokers)
+
+    def left_ms(self, node_id: int) -> int | None:
+        """Return when the cluster stopped naming a broker; None while it does, and of one that is not known."""
+        return self._left_ms.get(node_id)
+
+    def is_awaited(self, node_id: int) -> bool:
+        """Return whether a topic in the view has a replica on a broker that the cluster does not name.
+
+        Then the broker is down, and was not removed. Kafka goes on naming replicas on brokers that are down.
+        """
+        if node_id in self.brokers:
+            return False
+        offline = (replicas for known in self._by_id.values() for replicas in known.offline.values())
+        return any(node_id in replicas for replicas in offline)
 
     def is_unheard(self, name_or_id: str | TopicId, now_ms: int) -> bool:
         """Return whether the topic is neither in the view nor was found missing a moment ago.
@@ -179,7 +205,7 @@ class ClusterView:
         Raises:
             TopicIdsMissing: a topic has no id.
         """
-        changes = ViewChanges(are_brokers_changed=self._absorb_brokers(response))
+        changes = ViewChanges(are_brokers_changed=self._absorb_brokers(response, now_ms))
         spoken_of = set(undecided)
         for topic in response.topics:
             if topic.name is None or topic.name in undecided:
@@ -196,12 +222,17 @@ class ClusterView:
             self.version += 1
         return changes
 
-    def _absorb_brokers(self, response: MetadataResponse) -> bool:
+    def _absorb_brokers(self, response: MetadataResponse, now_ms: int) -> bool:
         brokers = {
             broker.node_id: ClusterBroker(broker.node_id, broker.host, broker.port, broker.rack)
             for broker in response.brokers
         }
         is_changed = brokers != self.brokers
+        self._left_ms |= dict.fromkeys(self.brokers.keys() - brokers.keys(), now_ms)
+        for node_id in brokers.keys() & self._left_ms.keys():
+            del self._left_ms[node_id]
+        while len(self._left_ms) > MOST_LEFT:
+            del self._left_ms[next(iter(self._left_ms))]
         self.brokers = brokers
         self.cluster_id = response.cluster_id
         return is_changed
@@ -228,7 +259,12 @@ class ClusterView:
         self._gone_ms.pop(topic_id, None)
         description = TopicDescription(topic_id, name, len(leaders))
         last_asked_ms = before.last_asked_ms if before is not None else now_ms
-        self._by_id[topic_id] = _KnownTopic(description, leaders, last_asked_ms, now_ms)
+        offline = {
+            each.partition_index: tuple(each.offline_replicas)
+            for each in topic.partitions
+            if each.offline_replicas
+        }
+        self._by_id[topic_id] = _KnownTopic(description, leaders, last_asked_ms, now_ms, offline)
         self._id_by_name[name] = topic_id
 
     def _bury(self, topic_id: TopicId, changes: ViewChanges, now_ms: int) -> None:

@@ -101,6 +101,10 @@ def test_the_state_log_is_a_line_for_each_slot() -> None:
         "keyCount": 0,
         "waitingCount": 2,
         "owner": "",
+        "leader": None,
+        "groupsLeader": None,
+        "unwritable": "",
+        "downBrokers": [],
     }
     assert answer.body["kind"] == "StateLogSlots"
     assert (answer.body["clusterId"], answer.body["stateTopic"]) == ("cluster-1", "__kproxy_share_state")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kproxy.admin.cluster.broker_views import KnownBrokerView
+from kproxy.admin.cluster.slot_places import SlotPlaceView
 from kproxy.admin.fleet_views import (
     FleetMemberView,
     FleetSlotsView,
@@ -81,7 +82,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
         "state": "not-ready",
         "clusterId": "mKq1",
         "bootstrap": "127.0.0.1:19092",
-        "brokers": [{"nodeId": 1, "advertised": "127.0.0.1:19101", "upstream": "kafka:9092"}],
+        "brokers": [{"nodeId": 1, "advertised": "127.0.0.1:19101", "upstream": "kafka:9092", "listed": True}],
         "shareGroups": {
             "enabled": False,
             "state": "unavailable",
@@ -110,6 +111,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
             "groupsTopic": "groups",
             "securityProtocol": "SASL_SSL",
         },
+        "warnings": [],
     }
 
 
@@ -229,7 +231,7 @@ def test_what_is_known_at_the_end_alone_stands_behind_the_items() -> None:
         ("SharePartition", SharePartitionProgress, set()),
         ("Session", SessionView, set()),
         ("Run", InFlightView, set()),
-        ("Slot", SlotStatus, {"owner"}),
+        ("Slot", SlotStatus, {"owner", *(camel_case(field.name) for field in fields(SlotPlaceView))}),
         ("StateBatch", StateBatchView, set()),
         ("DurableState", DurableStateView, set()),
     ],

@@ -43,6 +43,7 @@ async def test_brokers_are_told_with_the_port_that_clients_use_and_the_clients_o
         assert broker["advertised"] == f"{HERE}:{port}"
         assert (broker["listed"], broker["connected"], broker["clientConnections"]) == (True, True, 1)
         assert (broker["tlsAdvertised"], broker["lastError"]) == ("", "")
+        assert (broker["unlistedMs"], broker["awaited"]) == (None, False)
 
 
 async def test_the_status_of_a_whole_kproxy_is_what_is_described() -> None:
@@ -66,3 +67,23 @@ async def test_the_status_of_a_whole_kproxy_is_what_is_described() -> None:
         (build,) = [line for line in scraped.splitlines() if line.startswith("kproxy_build_info{")]
         assert f'version="{__version__}"' in build
         assert f'commit="{COMMIT}"' in build
+
+
+async def test_slots_are_told_with_the_broker_that_leads_them() -> None:
+    async with (
+        ScriptedStateLog() as cluster,
+        RunningProxy(cluster, ErrorCode.UNSUPPORTED_VERSION) as running,
+    ):
+        # Given
+        await until(lambda: running.is_started and running.failed_checks == {})
+
+        # When
+        status, body = await running.proxy._admin.tell_peer("/api/v1/state-log?scope=local")
+
+        # Then
+        told = json.loads(body)
+        require_described(told)
+        assert status == 200
+        assert {each["leader"] for each in told["items"]} <= set(cluster.brokers)
+        assert {each["unwritable"] for each in told["items"]} == {""}
+        assert running.proxy._vitals.status().warnings == []

@@ -268,3 +268,22 @@ def test_the_names_of_the_state_topics_and_where_they_are_are_shown() -> None:
         ["backingCluster.stateTopic", "states"],
         ["backingCluster.groupsTopic", "groups"],
     ]
+
+
+def test_what_has_to_be_looked_at_is_a_warning_and_does_not_change_the_exit_code() -> None:
+    # Given
+    warning = {
+        "check": "slots_without_leader",
+        "detail": "1 slot of 2 cannot be written to: broker 1 is down",
+    }
+    item = {**STATUS["items"][0], "warnings": [warning]}  # type: ignore[dict-item]  # a literal of mixed types
+
+    # When
+    with an_http_server(json.dumps({**STATUS, "items": [item]})) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "Warning: slots_without_leader: 1 slot of 2 cannot be written to: broker 1 is down\n"
+    )

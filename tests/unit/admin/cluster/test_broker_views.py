@@ -41,6 +41,8 @@ def test_one_process_tells_of_each_broker_what_it_knows() -> None:
             "clientConnections": 0,
             "lastError": "refused",
             "lastErrorAgeMs": 700,
+            "unlistedMs": None,
+            "awaited": False,
         }
     ]
 

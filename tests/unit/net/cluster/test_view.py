@@ -7,7 +7,14 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import PartitionLeader, TopicDescription
-from kproxy.net.cluster.view import GONE_TTL_MS, MOST_MISSING, ClusterBroker, ClusterView, TopicIdsMissing
+from kproxy.net.cluster.view import (
+    GONE_TTL_MS,
+    MOST_LEFT,
+    MOST_MISSING,
+    ClusterBroker,
+    ClusterView,
+    TopicIdsMissing,
+)
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.messages.metadata_response import (
     MetadataResponse,
@@ -382,3 +389,36 @@ def test_an_id_under_two_names_is_that_of_the_last_one(
     found = view.topic_named("orders", 2)
     assert found == (TopicDescription(RECREATED_ORDERS, "orders", 1) if next_answer else None)
     assert view.topic_with_id(ORDERS, 2) is None
+
+
+def test_a_broker_that_is_not_named_any_more_is_down_if_replicas_are_on_it_until_it_is_named_again() -> None:
+    # Given
+    view = ClusterView(unknown_ttl_ms=1000)
+    lost = MetadataResponsePartition(leader_id=-1, leader_epoch=7, offline_replicas=[1])
+    half = MetadataResponseTopic(name="orders", topic_id=ORDERS, partitions=[lost])
+    told = []
+
+    # When
+    for now_ms, node_ids in ((0, (1, 2, 3)), (500, (3,)), (900, (1, 3))):
+        view.absorb(response(half, node_ids=node_ids), asked_names=["orders"], now_ms=now_ms)
+        of_brokers = [(view.left_ms(node_id), view.is_awaited(node_id)) for node_id in (1, 2)]
+        told.append((*of_brokers, view.offline_replicas(ORDERS, 0)))
+
+    # Then
+    assert told == [
+        ((None, False), (None, False), ()),
+        ((500, True), (500, False), (1,)),
+        ((None, False), (500, False), ()),
+    ]
+
+
+def test_brokers_that_left_are_remembered_up_to_a_bound() -> None:
+    # Given
+    view, many = ClusterView(unknown_ttl_ms=1000), range(MOST_LEFT + 1)
+    view.absorb(response(node_ids=tuple(many)), asked_names=(), now_ms=0)
+
+    # When
+    view.absorb(response(node_ids=()), asked_names=(), now_ms=1)
+
+    # Then
+    assert sum(view.left_ms(node_id) is not None for node_id in many) == MOST_LEFT
