@@ -62,8 +62,9 @@ def why(
 
     The share-partition whose first unfinished record was written first comes first. What is not done with can be held
     by a member (Acquired) until its lock ends, or wait for a member that fetches (Available); all behind it may be done
-    with and still counts until it is. A member that seems to be dead is named above. Without -g the groups that do
-    worst are told of in a few lines each: its worst share-partition, what is the matter there and what comes next.
+    with and still counts until it is. A member that seems to be dead is named above, and so is a broker that is down
+    and has the state of the group. Without -g the groups that do worst are told of in a few lines each: its worst
+    share-partition, what is the matter there and what comes next.
     """
     if group is None:
         if (topic, partition) != (None, None):
@@ -77,6 +78,14 @@ def why(
         for line in group_lines(found):
             click.echo(line)
     require_whole(found.answer)
+
+
+def _slot_of(found: GroupDiagnosis) -> JsonObject:
+    """Return in which slot of the state log a group is, and on which brokers that is."""
+    slot = found.slot or {}
+    names = ("leader", "groupsLeader", "unwritable", "downBrokers")
+    told = {name: slot.get(name) for name in names}
+    return {"groupId": found.group["groupId"], "slot": slot.get("partition"), **told}
 
 
 def _tell_of_all(admin_url: str, output: str, *, most: int) -> None:
@@ -100,5 +109,6 @@ def _json_of(answer: JsonObject, groups: Sequence[GroupDiagnosis], *, left_out: 
         "kind": "ShareGroupFindings",
         "leftOut": left_out,
         "silentMembers": silent,
+        "stateSlots": [_slot_of(each) for each in groups],
         "items": [fields_of(finding) for each in groups for finding in each.findings],
     }

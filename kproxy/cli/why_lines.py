@@ -9,6 +9,7 @@ from kproxy.clients.admin_port import Item
 from kproxy.clients.diagnosis.findings import Finding
 from kproxy.clients.diagnosis.looks import FleetDiagnosis, GroupDiagnosis
 from kproxy.clients.diagnosis.members import silence_lines
+from kproxy.clients.diagnosis.places import unwritable_text
 from kproxy.clients.tables import cell_text
 from kproxy.wording import counted
 
@@ -19,6 +20,8 @@ MOST_SILENT: Final = 5
 def group_lines(found: GroupDiagnosis) -> Iterator[str]:
     """Yield all that is said of one group."""
     yield _summary(found.group)
+    if unwritable := unwritable_text(found.slot):
+        yield cell_text(unwritable)
     if not found.findings:
         yield "nothing waits: every record that was produced is done with"
     yield from _silent_lines(found, MOST_SILENT)
@@ -36,6 +39,9 @@ def group_lines(found: GroupDiagnosis) -> Iterator[str]:
 
 def paragraphs(found: FleetDiagnosis) -> Iterator[str]:
     """Yield a few lines of each group."""
+    if found.held_up:
+        yield cell_text(found.held_up)
+        yield ""
     if not found.groups:
         yield "nothing waits: every group is done with all that was produced"
     for number, each in enumerate(found.groups):
@@ -50,6 +56,8 @@ def paragraphs(found: FleetDiagnosis) -> Iterator[str]:
 
 def _paragraph(found: GroupDiagnosis) -> Iterator[str]:
     yield _summary(found.group)
+    if unwritable := unwritable_text(found.slot):
+        yield f"  {cell_text(unwritable)}"
     yield from (f"  {line}" for line in _silent_lines(found, 1))
     for each in found.findings:
         yield f"  {_head(each.share_partition)}"

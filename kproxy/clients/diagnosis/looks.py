@@ -8,6 +8,7 @@ from typing import Any, Final
 from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.clients.diagnosis.findings import Finding, Situation, finding, most_pressing
 from kproxy.clients.diagnosis.members import silent_members
+from kproxy.clients.diagnosis.places import held_up_text, slot_of
 from kproxy.clients.failures import ClientFailed, NotThere
 from kproxy.notation import timestamp_ms_of
 
@@ -37,7 +38,8 @@ ANYWHERE: Final = Place()
 class GroupDiagnosis:
     """Why a group does not move, at `now_ms` by the clock on the wall: its worst share-partitions.
 
-    `left_out` have something to do, too. `answer` is what the admin port said of the group.
+    `left_out` have something to do, too. `answer` is what the admin port said of the group, `slot` of the slot of the
+    state log that it is in; None where that is not known.
     """
 
     answer: Mapping[str, Any]
@@ -45,6 +47,7 @@ class GroupDiagnosis:
     findings: Sequence[Finding]
     left_out: int
     now_ms: int
+    slot: Item | None = None
 
     @property
     def silent(self) -> Sequence[Item]:
@@ -54,17 +57,26 @@ class GroupDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class FleetDiagnosis:
-    """Why groups do not move, the worst first. `left_out` have something to do, too. `answer` has no items."""
+    """Why groups do not move, the worst first. `left_out` have something to do, too. `answer` has no items.
+
+    `held_up` says which groups cannot be written of, and which brokers are down; it is empty where all can be.
+    """
 
     answer: Mapping[str, Any]
     groups: Sequence[GroupDiagnosis]
     left_out: int
+    held_up: str = ""
 
 
 def diagnosed_group(
-    admin_url: str, group_id: str, *, place: Place = ANYWHERE, most: int | None = None
+    admin_url: str,
+    group_id: str,
+    *,
+    place: Place = ANYWHERE,
+    most: int | None = None,
+    slots: Sequence[Item] | None = None,
 ) -> GroupDiagnosis:
-    """Look into a group, at `most` of its share-partitions, all for None.
+    """Look into a group, at `most` of its share-partitions, all for None; `slots` are asked for unless they are given.
 
     Raises what `answer_of` raises, and NotThere: the group has nothing there.
     """
@@ -82,7 +94,8 @@ def diagnosed_group(
     for each in shown:
         runs, told_ms = _runs_of(admin_url, group_id, each)
         findings.append(finding(Situation(group, each, runs, sessions, told_ms or now_ms, backing)))
-    return GroupDiagnosis(answer, group, findings, len(pressing) - len(shown), now_ms)
+    slot = slot_of(group_id, state_slots(admin_url) if slots is None else slots)
+    return GroupDiagnosis(answer, group, findings, len(pressing) - len(shown), now_ms, slot)
 
 
 def diagnosed_groups(
@@ -94,7 +107,8 @@ def diagnosed_groups(
     """
     patience_ends_s = now_s() + PATIENCE_S
     answer = answer_of(admin_url, "groups", query={"lag": "true"}, timeout_s=_TIMEOUT_S)
-    waiting = most_pressing(items_of(answer))
+    rows, slots = items_of(answer), state_slots(admin_url)
+    waiting = most_pressing(rows)
     found: list[GroupDiagnosis] = []
     looked_at = 0
     for row in waiting[:most]:
@@ -102,11 +116,12 @@ def diagnosed_groups(
             break
         looked_at += 1
         try:
-            found.append(diagnosed_group(admin_url, row["groupId"], most=1))
+            found.append(diagnosed_group(admin_url, row["groupId"], most=1, slots=slots))
         except NotThere:
             continue
     head = {name: value for name, value in answer.items() if name != "items"}
-    return FleetDiagnosis(head, found, len(waiting) - looked_at)
+    held_up = held_up_text((row["groupId"] for row in rows), slots)
+    return FleetDiagnosis(head, found, len(waiting) - looked_at, held_up)
 
 
 def backing_cluster(admin_url: str) -> Item | None:
@@ -117,6 +132,14 @@ def backing_cluster(admin_url: str) -> Item | None:
         return None
     found = status.get("backingCluster")
     return found if isinstance(found, dict) else None
+
+
+def state_slots(admin_url: str) -> Sequence[Item]:
+    """Return the slots of the state log; none where nobody says."""
+    try:
+        return items_of(answer_of(admin_url, "state-log"))
+    except ClientFailed:
+        return []
 
 
 def _runs_of(admin_url: str, group_id: str, share_partition: Item) -> tuple[Sequence[Item], int | None]:

@@ -4,6 +4,7 @@ import json
 
 from click.testing import CliRunner, Result
 
+from kproxy.admin.cluster.slot_places import SlotPlaceView
 from kproxy.cli.main import cli
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.record_state import RecordState
@@ -188,3 +189,47 @@ def test_a_partition_of_no_group_is_wrong_usage() -> None:
 
     # Then
     assert (result.exit_code, "-t and -p go with -g" in result.stderr) == (2, True)
+
+
+def test_a_broker_that_is_down_is_named_above_and_with_the_groups_whose_state_is_on_it() -> None:
+    # Given
+    inspectable = stuck_group()
+    inspectable.state_log.add(0)
+    inspectable.places[0] = SlotPlaceView(None, 2, "states-0 has no leader: broker 1 is down", [1])
+
+    # When
+    of_all, of_one = run(inspectable), run_of_workers(inspectable)
+
+    # Then
+    cannot = (
+        "its state cannot be written (slot 0 of the state log): states-0 has no leader: broker 1 is down; "
+        "acknowledgements wait or are refused until broker 1 is back"
+    )
+    assert of_all.stdout.splitlines()[0] == (
+        "broker 1 down: 1 slot of 1 of the state log cannot be written to, and so share group workers: "
+        "kproxy brokers tells since when"
+    )
+    assert of_all.stdout.splitlines()[3] == f"  {cannot}"
+    assert of_one.stdout.splitlines()[1] == cannot
+
+
+def test_scripts_are_told_the_slot_of_a_group_with_its_leaders() -> None:
+    # Given
+    inspectable = stuck_group()
+    inspectable.state_log.add(0)
+    inspectable.places[0] = SlotPlaceView(3, 2)
+
+    # When
+    told = json.loads(run_of_workers(inspectable, "-o", "json").stdout)
+
+    # Then
+    assert told["stateSlots"] == [
+        {
+            "groupId": "workers",
+            "slot": 0,
+            "leader": 3,
+            "groupsLeader": 2,
+            "unwritable": "",
+            "downBrokers": [],
+        }
+    ]
