@@ -62,9 +62,9 @@ def why(
 
     The share-partition whose first unfinished record was written first comes first. What is not done with can be held
     by a member (Acquired) until its lock ends, or wait for a member that fetches (Available); all behind it may be done
-    with and still counts until it is. A member that seems to be dead is named above, and so is a broker that is down
-    and has the state of the group. Without -g the groups that do worst are told of in a few lines each: its worst
-    share-partition, what is the matter there and what comes next.
+    with and still counts until it is. A member that seems to be dead or to hang is named above, and so is a broker that
+    is down and has the state of the group. Without -g the groups that do worst are told of in a few lines each: its
+    worst share-partition, what is the matter there and what comes next.
     """
     if group is None:
         if (topic, partition) != (None, None):
@@ -109,6 +109,16 @@ def _json_of(answer: JsonObject, groups: Sequence[GroupDiagnosis], *, left_out: 
         "kind": "ShareGroupFindings",
         "leftOut": left_out,
         "silentMembers": silent,
+        "hungMembers": [
+            {
+                "groupId": each.group["groupId"],
+                **member_fields(hung.member, now_ms=each.now_ms),
+                "lastRequestAgeMs": hung.idle_ms,
+                "recordCount": hung.record_count,
+            }
+            for each in groups
+            for hung in each.hung
+        ],
         "stateSlots": [_slot_of(each) for each in groups],
         "items": [fields_of(finding) for each in groups for finding in each.findings],
     }

@@ -6,9 +6,10 @@ from typing import Final
 
 from kproxy.cli.ages import age_text
 from kproxy.clients.admin_port import Item
+from kproxy.clients.diagnosis.attempts import attempt_text
 from kproxy.clients.diagnosis.findings import Finding
 from kproxy.clients.diagnosis.looks import FleetDiagnosis, GroupDiagnosis
-from kproxy.clients.diagnosis.members import silence_lines
+from kproxy.clients.diagnosis.members import hung_line, silence_lines
 from kproxy.clients.diagnosis.places import unwritable_text
 from kproxy.clients.tables import cell_text
 from kproxy.wording import counted
@@ -25,6 +26,7 @@ def group_lines(found: GroupDiagnosis) -> Iterator[str]:
     if not found.findings:
         yield "nothing waits: every record that was produced is done with"
     yield from _silent_lines(found, MOST_SILENT)
+    yield from _hung_lines(found, MOST_SILENT)
     for each in found.findings:
         yield ""
         yield _head(each.share_partition)
@@ -59,6 +61,7 @@ def _paragraph(found: GroupDiagnosis) -> Iterator[str]:
     if unwritable := unwritable_text(found.slot):
         yield f"  {cell_text(unwritable)}"
     yield from (f"  {line}" for line in _silent_lines(found, 1))
+    yield from (f"  {line}" for line in _hung_lines(found, 1))
     for each in found.findings:
         yield f"  {_head(each.share_partition)}"
         yield from (f"    {cell_text(text)}" for text in _gist(each))
@@ -68,21 +71,36 @@ def _paragraph(found: GroupDiagnosis) -> Iterator[str]:
 
 
 def _gist(found: Finding) -> Sequence[str]:
-    attempt = found.facts.get("blocked by", "").rpartition("attempt ")[2]
-    at = f", at attempt {attempt}" if attempt else ""
-    return f"{found.verdict}{at}", f"next: {found.facts['next']}"
+    first = found.situation.first
+    if first is None:
+        at = ""
+    elif first["state"] == "Acquired":
+        at = f", at {attempt_text(first)}"
+    else:
+        at = f", {attempt_text(first)}"
+    said = [f"{found.verdict}{at}", f"next: {found.facts['next']}"]
+    if window := found.facts.get("window"):
+        said.append(f"window: {window}")
+    return said
 
 
 def _silent_lines(found: GroupDiagnosis, most: int) -> Iterator[str]:
     silent = found.silent
     for member in islice(silent, most):
-        yield from map(cell_text, silence_lines(member, now_ms=found.now_ms))
+        yield from map(cell_text, silence_lines(member, now_ms=found.now_ms, group=found.group["members"]))
     if len(silent) > most:
         group_id = cell_text(found.group["groupId"])
         yield (
             f"{counted(len(silent) - most, 'more member')} not heard for long: "
             f"kproxy groups describe {group_id} --members"
         )
+
+
+def _hung_lines(found: GroupDiagnosis, most: int) -> Iterator[str]:
+    hung = found.hung
+    yield from (cell_text(hung_line(each)) for each in hung[:most])
+    if len(hung) > most:
+        yield f"{counted(len(hung) - most, 'more member')} that seem to hang"
 
 
 def _summary(group: Item) -> str:

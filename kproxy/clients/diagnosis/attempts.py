@@ -9,7 +9,13 @@ from kproxy.clients.diagnosis.spans import ends_text, span_text
 
 
 def attempt_text(run: Item) -> str:
-    """Return at which attempt records in flight are, and that it is the last one if it is."""
+    """Return at which attempt records in flight are, and that it is the last one if it is.
+
+    Of those that nobody holds it is said how many are over: the next fetch is one more.
+    """
+    if run["state"] == "Available":
+        count, limit = run["deliveryCount"], run["deliveryCountLimit"]
+        return f"{count} of {limit} attempts over" if count else f"attempt 1 of {limit} is to come"
     return _attempt(run["deliveryCount"], run["deliveryCountLimit"])
 
 

@@ -18,6 +18,9 @@ from kproxy.wording import counted
 
 _ACQUIRED: Final = "Acquired"
 _AVAILABLE: Final = "Available"
+LOCK_KEY: Final = "share.record.lock.duration.ms"
+LONG_LOCK_MS: Final = 300_000
+"""Whose locks last so long waits long for a member that hangs: somebody has set it."""
 LONG_IDLE_MS: Final = 15_000
 """Who has not asked for so long works on what it has, or hangs: a fetch that finds nothing is over much sooner."""
 
@@ -109,13 +112,13 @@ def finding(situation: Situation) -> Finding:
         facts["next"] = _before_fetch(situation)
         return Finding(situation, _nothing_held(situation), facts)
     facts["blocked by"] = f"{offsets_text(first)}, {first['state']}, {attempt_text(first)}"
-    facts["behind it"] = _behind(situation.runs, first)
+    facts["behind it"] = _behind(situation, first)
     facts |= _held(situation, first) if first["state"] == _ACQUIRED else _waiting(situation, first)
     if command := situation.history_command:
         facts["before"] = f"how earlier attempts ended: {command}"
     if full := window_text(situation.share_partition):
         facts["window"] = full
-    return Finding(situation, _verdict(first), facts)
+    return Finding(situation, _verdict(situation, first), facts)
 
 
 def offsets_text(run: Item) -> str:
@@ -124,10 +127,23 @@ def offsets_text(run: Item) -> str:
     return f"offset {first}" if first == last else f"offsets {first} to {last}"
 
 
-def _verdict(first: Item) -> str:
+def _verdict(situation: Situation, first: Item) -> str:
     if first["state"] == _ACQUIRED:
         return f"{name_of(first)} holds {offsets_text(first)}"
-    return f"{offsets_text(first)}: a member has to fetch"
+    return f"{offsets_text(first)}: a member has to fetch{_who_does_not(situation)}"
+
+
+def _who_does_not(situation: Situation) -> str:
+    """Return which members have the partition and do not fetch, though they are heard of."""
+    alive = [member for member in situation.assigned if not is_silent(member)]
+    if not alive:
+        return ""
+    if not situation.fetchers:
+        return f"; it is assigned to {names_of(alive)}, without a share session for it"
+    idle_ms = min(session["idleMs"] for session in situation.fetchers)
+    if idle_ms < LONG_IDLE_MS:
+        return ""
+    return f"; it is assigned to {names_of(alive)}, and nobody has fetched for {span_text(idle_ms)}"
 
 
 # ---------------------------------------------------------------- somebody holds the first record
@@ -136,8 +152,14 @@ def _verdict(first: Item) -> str:
 def _held(situation: Situation, first: Item) -> Mapping[str, str]:
     facts = {"held by": _holder(situation, first)}
     others = [member for member in situation.assigned if member["memberId"] != first["memberId"]]
-    if others and len(others) == len(situation.assigned):
-        facts["assigned to"] = f"{names_of(others)}, not to its holder any more"
+    if others:
+        is_moved = len(others) == len(situation.assigned)
+        holder = "not to its holder any more" if is_moved else "and to its holder"
+        facts["assigned to"] = f"{names_of(others)}, {holder}"
+    if (first["lockDurationMs"] or 0) >= LONG_LOCK_MS:
+        facts["locks"] = (
+            f"last {span_text(first['lockDurationMs'])} here, by {LOCK_KEY} (30.0 s unless it is set)"
+        )
     return {**facts, "next": next_of_run(first, now_ms=situation.now_ms)}
 
 
@@ -221,9 +243,14 @@ def _about_assigned(situation: Situation) -> Mapping[str, str]:
     return {"assigned to": ", ".join(said)}
 
 
-def _behind(runs: Sequence[Item], first: Item) -> str:
-    counts = counts_behind(runs, first)
-    return ", ".join(f"{number} {state}" for state, number in counts.items()) or "nothing in flight"
+def _behind(situation: Situation, first: Item) -> str:
+    counts = counts_behind(situation.runs, first)
+    said = [f"{number} {state}" for state, number in counts.items()] or ["nothing in flight"]
+    end_offset = situation.share_partition["endOffset"]
+    log_end_offset = situation.share_partition["logEndOffset"]
+    if end_offset is not None and log_end_offset is not None and log_end_offset > end_offset + 1:
+        said.append(f"{log_end_offset - end_offset - 1} never fetched")
+    return ", ".join(said)
 
 
 def counts_behind(runs: Sequence[Item], first: Item) -> Mapping[str, int]:

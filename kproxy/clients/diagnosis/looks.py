@@ -7,13 +7,15 @@ from typing import Any, Final
 
 from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.clients.diagnosis.findings import Finding, Situation, finding, most_pressing
-from kproxy.clients.diagnosis.members import silent_members
+from kproxy.clients.diagnosis.members import Hung, is_silent, silent_members
 from kproxy.clients.diagnosis.places import held_up_text, slot_of
 from kproxy.clients.failures import ClientFailed, NotThere
 from kproxy.notation import timestamp_ms_of
 
 _TIMEOUT_S: Final = 10.0
 """A look at all groups takes four and a half seconds where brokers do not answer."""
+HUNG_MS: Final = 60_000
+"""Who holds records and has asked for nothing for so long may hang: twice as long as a lock lasts usually."""
 PATIENCE_S: Final = 15.0
 """For so long groups are looked into one after the other; one takes three seconds when brokers do not answer."""
 
@@ -53,6 +55,23 @@ class GroupDiagnosis:
     def silent(self) -> Sequence[Item]:
         """The members that seem to be dead."""
         return silent_members(self.group["members"])
+
+    @property
+    def hung(self) -> Sequence[Hung]:
+        """The members that are heard and seem to hang on records of these share-partitions, by member id."""
+        held: dict[str, int] = {}
+        for found in self.findings:
+            for run in found.situation.runs:
+                if run["state"] == "Acquired":
+                    number = run["lastOffset"] + 1 - run["firstOffset"]
+                    held[run["memberId"]] = held.get(run["memberId"], 0) + number
+        hung = []
+        for member_id, number in sorted(held.items()):
+            situation = self.findings[0].situation
+            member, idle_ms = situation.member(member_id), situation.idle_ms(member_id)
+            if member is not None and not is_silent(member) and (idle_ms is None or idle_ms >= HUNG_MS):
+                hung.append(Hung(member, number, idle_ms))
+        return hung
 
 
 @dataclass(frozen=True, slots=True)

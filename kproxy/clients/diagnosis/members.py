@@ -5,10 +5,12 @@ until its locks end or its connection closes. Before that only its heartbeats, w
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kproxy.clients.admin_port import Item
 from kproxy.clients.diagnosis.spans import ends_text, span_text
+from kproxy.wording import counted
 
 MISSED: Final = 3
 """So many heartbeats in a row that did not come: a slow answer or a short stop is over before."""
@@ -41,17 +43,62 @@ def silent_members(members: Iterable[Item]) -> list[Item]:
     return sorted(silent, key=lambda member: -int(member["lastHeartbeatAgeMs"]))
 
 
-def silence_lines(member: Item, *, now_ms: int) -> list[str]:
-    """Return for how long a silent member has not been heard, and below what happens if it stays like that."""
+def silence_lines(member: Item, *, now_ms: int, group: Sequence[Item] = ()) -> list[str]:
+    """Return for how long a silent member has not been heard, and below what happens if it stays like that.
+
+    `group` are the members of its group: those that have its partitions already are not given them.
+    """
     silence, interval = span_text(member["lastHeartbeatAgeMs"]), span_text(_interval_ms(member))
     said = [f"{name_of(member)} seems to be dead: no heartbeat for {silence}, one is due every {interval}"]
     remaining_ms = member.get("sessionRemainingMs")
     if remaining_ms is not None:
         said.append(
-            f"  its session ends {ends_text(remaining_ms, now_ms=now_ms)}: its partitions go to other members then; "
+            f"  its session ends {ends_text(remaining_ms, now_ms=now_ms)}: {_partitions_then(member, group)}; "
             "what it holds comes back when its locks end, or when its connection closes"
         )
     return said
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """A member that is heard, holds records, and has asked for nothing for `idle_ms`; None without a share session."""
+
+    member: Item
+    record_count: int
+    idle_ms: int | None
+
+
+def hung_line(hung: Hung) -> str:
+    """Return what is the matter with a member that hangs."""
+    asked = (
+        "has no share session"
+        if hung.idle_ms is None
+        else f"has asked for nothing for {span_text(hung.idle_ms)}"
+    )
+    return (
+        f"{name_of(hung.member)} seems to hang: its heartbeats come, but it {asked}, "
+        f"and it holds {counted(hung.record_count, 'record')}"
+    )
+
+
+def _partitions_then(member: Item, group: Sequence[Item]) -> str:
+    own = _partitions(member)
+    others = {
+        each for other in group if other["memberId"] != member["memberId"] for each in _partitions(other)
+    }
+    if not own & others:
+        return "its partitions go to other members then"
+    if own <= others:
+        return "other members have its partitions already"
+    return "those of its partitions that no other member has go to others then"
+
+
+def _partitions(member: Item) -> set[tuple[str, int]]:
+    return {
+        (topic["topicId"], partition)
+        for topic in member.get("assignment", ())
+        for partition in topic["partitions"]
+    }
 
 
 def _interval_ms(member: Item) -> int:

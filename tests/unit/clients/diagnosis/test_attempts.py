@@ -33,3 +33,10 @@ def test_where_the_moment_of_the_answer_is_not_known_a_lock_ends_in_so_long() ->
 )
 def test_what_is_done_with_waits_for_the_start_offset(blocked_by: int | None, text: str) -> None:
     assert next_of_run({**run("Acknowledged", 7, 7), "blockedBy": blocked_by}) == text
+
+
+@pytest.mark.parametrize(
+    ("deliveries", "text"), [(2, "2 of 5 attempts over"), (0, "attempt 1 of 5 is to come")]
+)
+def test_of_what_nobody_holds_it_is_said_how_many_attempts_are_over(deliveries: int, text: str) -> None:
+    assert attempt_text(run("Available", 7, 7, deliveries)) == text

@@ -78,7 +78,7 @@ def test_a_record_that_is_held_is_told_with_its_holder_and_what_comes_next() -> 
     assert found.facts == {
         "lag": "10 records",
         "blocked by": "offsets 0 to 499, Acquired, attempt 1 of 5",
-        "behind it": "400 Acknowledged, 1 Available",
+        "behind it": "400 Acknowledged, 1 Available, 9 never fetched",
         "held by": "alice (worker), for 2.9 s, last heartbeat 1.5 s ago, last request 0.4 s ago",
         "next": "its lock ends in 27.1 s, at 12:00:27 UTC, then it is for any member: attempt 2 of 5",
     }
@@ -115,6 +115,27 @@ def test_records_whose_partition_went_to_another_member_are_told_with_that_one()
     assert found.facts["assigned to"] == "bob (worker), not to its holder any more"
 
 
+def test_a_partition_that_another_member_has_beside_its_holder_is_told_with_that_one() -> None:
+    # When
+    found = found_of(group("alice", "bob"), [run("Acquired", 7, 7, 1, "alice")], [session("alice")])
+
+    # Then
+    assert found.facts["assigned to"] == "bob (worker), and to its holder"
+
+
+def test_locks_that_last_long_are_told_with_the_setting() -> None:
+    # Given
+    held = {**run("Acquired", 7, 7, 1, "alice"), "lockDurationMs": 1_800_000}
+
+    # When
+    found = found_of(group("alice"), [held], [session("alice")])
+
+    # Then
+    assert (
+        found.facts["locks"] == "last 30m00s here, by share.record.lock.duration.ms (30.0 s unless it is set)"
+    )
+
+
 def test_a_full_window_is_named() -> None:
     # When
     found = found_of(
@@ -126,25 +147,38 @@ def test_a_full_window_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("members", "sessions", "coming"),
+    ("members", "sessions", "who", "coming"),
     [
         (
             ["alice"],
             [session("alice")],
+            "",
             "the next fetch gets it, attempt 3 of 5; the last fetch came 0.4 s ago",
         ),
-        (["alice"], [], "nothing, until a member that it is assigned to fetches"),
-        ([], [], "nothing, until a member joins the group"),
+        (
+            ["alice"],
+            [],
+            "; it is assigned to alice (worker), without a share session for it",
+            "nothing, until a member that it is assigned to fetches",
+        ),
+        (
+            ["alice"],
+            [session("alice", idle_ms=106_000)],
+            "; it is assigned to alice (worker), and nobody has fetched for 1m46s",
+            "nothing, until its member fetches again: it works on other records for long, or hangs",
+        ),
+        ([], [], "", "nothing, until a member joins the group"),
     ],
 )
 def test_a_record_that_nobody_holds_waits_for_a_member(
-    members: list[str], sessions: list[Item], coming: str
+    members: list[str], sessions: list[Item], who: str, coming: str
 ) -> None:
     # When
     found = found_of(group(*members), [run("Available", 3, 3, 2)], sessions)
 
     # Then
-    assert (found.verdict, found.facts["next"]) == ("offset 3: a member has to fetch", coming)
+    assert (found.verdict, found.facts["next"]) == (f"offset 3: a member has to fetch{who}", coming)
+    assert found.facts["blocked by"] == "offset 3, Available, 2 of 5 attempts over"
 
 
 @pytest.mark.parametrize(

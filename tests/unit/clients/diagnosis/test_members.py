@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from kproxy.clients.admin_port import Item
-from kproxy.clients.diagnosis.members import is_silent, names_of, silence_lines, silent_members
+from kproxy.clients.diagnosis.members import (
+    Hung,
+    hung_line,
+    is_silent,
+    names_of,
+    silence_lines,
+    silent_members,
+)
 
 NOON_MS = 1_795_262_400_000
 
@@ -67,3 +74,32 @@ def test_what_an_older_kproxy_does_not_tell_is_left_out() -> None:
 
 def test_of_many_members_the_first_ones_are_named() -> None:
     assert names_of([member(name) for name in "abcde"]) == "a (pod-2), b (pod-2), c (pod-2) and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("partitions", "then"),
+    [
+        ([0, 1], "other members have its partitions already; "),
+        ([1, 2], "those of its partitions that no other member has go to others then; "),
+        ([2], "its partitions go to other members then; "),
+    ],
+)
+def test_partitions_that_other_members_have_do_not_go_to_them(partitions: list[int], then: str) -> None:
+    # Given
+    dead = member(assignment=[{"topicId": "T", "partitions": [0, 1]}])
+    other = member("bob", assignment=[{"topicId": "T", "partitions": partitions}])
+
+    # When
+    lines = silence_lines(dead, now_ms=NOON_MS, group=[dead, other])
+
+    # Then
+    assert then in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("idle_ms", "asked"), [(102_000, "has asked for nothing for 1m42s"), (None, "has no share session")]
+)
+def test_a_member_that_hangs_is_told_with_what_it_holds(idle_ms: int | None, asked: str) -> None:
+    assert hung_line(Hung(member(), 60, idle_ms)) == (
+        f"alice (pod-2) seems to hang: its heartbeats come, but it {asked}, and it holds 60 records"
+    )
