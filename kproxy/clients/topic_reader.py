@@ -81,12 +81,24 @@ class TopicReader:
         """
         with self._failing_in_words():
             partitions = [TopicPartition(self._topic, number) for number in self._numbers()]
-            first_offsets = self._consumer.beginning_offsets(partitions)
-            end_offsets = self._consumer.end_offsets(partitions)
-        # kafka-python leaves partitions without a leader out of its answer.
+            first_offsets = self._offsets(self._consumer.beginning_offsets, partitions)
+            end_offsets = self._offsets(self._consumer.end_offsets, partitions)
         led = [each for each in partitions if each in first_offsets and each in end_offsets]
         ranges = [LogRange(each.partition, first_offsets[each], end_offsets[each]) for each in led]
         return ranges, [self._leaderless(each) for each in partitions if each not in led]
+
+    def _offsets(self, ask: Callable[[list[Any]], dict[Any, int]], partitions: list[Any]) -> dict[Any, int]:
+        """Return what kafka-python answers, without the partitions that have no leader."""
+        try:
+            return ask(partitions)
+        except KeyError:
+            # kafka-python misses partitions without a leader in an answer for which it did not ask about them.
+            cluster = self._consumer._client.cluster  # noqa: SLF001 - there is no public way to the leaders
+            led = [each for each in partitions if (cluster.leader_for_partition(each) or 0) >= 0]
+        try:
+            return ask(led) if led else {}
+        except KeyError as lost:
+            raise ClientFailed(f"{self._topic}: {_said(lost)} has just lost its leader; ask again") from lost
 
     def _leaderless(self, partition: Any) -> Leaderless:
         cluster = self._consumer._client.cluster  # noqa: SLF001 - there is no public way to the replicas
@@ -130,7 +142,7 @@ class TopicReader:
             }
             if not asked:
                 return {}
-            ends = self._consumer.end_offsets(list(asked))
+            ends = self._offsets(self._consumer.end_offsets, list(asked))
             earlier = self._consumer.offsets_for_times(dict.fromkeys(asked, earlier_ms))
         return {
             (topic_id, each.partition): TopicEnd(

@@ -26,7 +26,7 @@ class InMemoryConsumer:
     """Partitions by number, each a list of records: the first of them has the offset of its place in the list.
 
     Each record is written a second after the one before. A consumer of no partitions knows no topic. Those that are
-    `leaderless` had their only replica on broker 1, which is down: kafka-python leaves them out of what it answers.
+    `leaderless` had their only replica on broker 1, which is down: kafka-python trips over them.
     """
 
     def __init__(
@@ -61,11 +61,18 @@ class InMemoryConsumer:
         lost = {number: SimpleNamespace(replica_nodes=[1]) for number in self.leaderless}
         topics = dict.fromkeys(self.topics, lost)
         return SimpleNamespace(
-            cluster=SimpleNamespace(_partitions=topics, brokers=lambda: [SimpleNamespace(node_id=2)])
+            cluster=SimpleNamespace(
+                _partitions=topics,
+                brokers=lambda: [SimpleNamespace(node_id=2)],
+                leader_for_partition=lambda each: -1 if each.partition in self.leaderless else 2,
+            )
         )
 
-    def _led(self, partitions: Sequence[Any]) -> list[Any]:
-        return [each for each in partitions if each.partition not in self.leaderless]
+    def _led(self, partitions: Sequence[Any]) -> Sequence[Any]:
+        for each in partitions:
+            if each.partition in self.leaderless:
+                raise KeyError(each)
+        return partitions
 
     def assign(self, partitions: Sequence[Any]) -> None:
         (self._assigned,) = partitions
