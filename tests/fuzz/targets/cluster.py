@@ -177,6 +177,6 @@ def _fetches() -> Iterator[Seed]:
 
 TARGETS: Final = (
     Target("answers", answer_questions, _answers, executions=3_000, allowance_bytes=512 * 1024),
-    Target("metadata", absorb_metadata, _views, executions=4_000),
+    Target("metadata", absorb_metadata, _views, executions=4_000, allowance_bytes=512 * 1024),
     Target("fetches", take_fetched, _fetches, executions=3_000),
 )
