@@ -16,7 +16,7 @@ from kproxy.admin.progress_views import (
 )
 from kproxy.admin.share_views import TopicNames
 from kproxy.admin.state_log_views import StateLogSlots
-from kproxy.admin.turns import in_turns
+from kproxy.admin.turns import in_order, in_turns
 from kproxy.errors import ApiError
 from kproxy.handlers.backlog import Backlog, Backlogs
 from kproxy.handlers.ports import Clock
@@ -70,8 +70,8 @@ class GroupProgress:
         all_live = tuple(self.directory.keys())
         live = [key async for key in in_turns(all_live) if key.group_id == group_id]
         names = await self._names([group_id], live)
-        in_order = sorted(names.items(), key=lambda named: (named[1] or "", named[0]))
-        return [self._window(key, name) async for key, name in in_turns(in_order, at_once=WINDOWS_AT_ONCE)]
+        ordered = await in_order(names.items(), key=lambda named: (named[1] or "", named[0]))
+        return [self._window(key, name) async for key, name in in_turns(ordered, at_once=WINDOWS_AT_ONCE)]
 
     async def _names(
         self, group_ids: Collection[GroupId], live: Sequence[SharePartitionKey]

@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 from itertools import count, pairwise
 
 from kproxy.admin.json_chunks import SLICE_S
-from kproxy.admin.turns import in_turns
+from kproxy.admin.turns import in_order, in_turns
 from tests.worlds.waiting import turns_during
 
 
@@ -64,6 +64,22 @@ async def test_one_of_all_who_go_through_very_much_goes_on_in_a_turn() -> None:
 
     # Then
     assert all(later - earlier <= 1 for earlier, later in pairwise(seen_by_turn))
+
+
+async def test_very_much_is_brought_in_order_while_others_have_turns() -> None:
+    # Given
+    numbers = [number * 7_919 % 10_007 for number in range(10_000)]
+    found: list[int] = []
+
+    async def sort() -> None:
+        found.extend(await in_order(numbers, lambda number: -number, at_once=100))
+
+    # When
+    turn_count = await turns_during(sort())
+
+    # Then
+    assert found == sorted(numbers, reverse=True)
+    assert turn_count >= 100
 
 
 async def all_of(items: AsyncIterator[int]) -> list[int]:
