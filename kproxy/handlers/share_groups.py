@@ -244,7 +244,7 @@ class ShareGroups:
 
     def _look_again(self, group_ids: Collection[str]) -> None:
         """Let fetches that wait go by what their groups have configured now."""
-        self.availability.signal_groups(group_ids)
+        self.availability.look_again(group_ids)
 
     def forget_groups(self, group_ids: Iterable[str]) -> None:
         """Forget groups of a slot that was lost, or failed and is to be loaded again, and what they have configured.

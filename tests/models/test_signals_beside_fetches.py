@@ -6,7 +6,9 @@ from typing import TypeAlias
 import pytest
 
 from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.handlers.live.pauses import MOST_AT_ONCE
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, MOST_AT_ONCE
+from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.share.limits import ShareLimits
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.worlds.share_group_world import (
     ORDERS,
@@ -154,3 +156,56 @@ async def test_what_was_too_little_in_one_partition_counts_when_another_one_wake
     assert was_too_little
     assert acquired(answer) == acquired(answer, partition=2) == [(0, 0, 1)]
     assert 1 not in [read.partition for read in world.reader.reads]
+
+
+async def test_a_window_that_is_made_larger_wakes_a_fetch_that_waits_for_room() -> None:
+    # Given
+    limits = ShareGroupLimits(share=ShareLimits(partition_max_record_locks=100))
+    world = ShareGroupWorld(limits=limits, passes_time=False)
+    await world.initialize()
+    world.produce(100)
+    await world.member("alice").open(max_records=100)
+    world.produce(5)
+    bob = world.member("bob")
+    await bob.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=500))
+        await until_all_wait(50)
+        was_waiting = not fetch.done()
+        world.configure("share.partition.max.record.locks", "200")
+
+    # Then
+    assert was_waiting
+    assert acquired(fetch.result()) == [(100, 104, 1)]
+
+
+@pytest.mark.parametrize("turn_count", range(12))
+async def test_uncommitted_records_wake_a_fetch_that_may_read_them_from_now_on_wherever_it_is(
+    turn_count: int,
+) -> None:
+    """The fetch is about to sleep, or asleep, or begins to look at very many partitions."""
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    world.metadata.create_topic("orders", ORDERS, partition_count=MOST_AT_FIRST + 10)
+    for partition in range(MOST_AT_FIRST + 10):
+        await world.initialize(partition=partition)
+    world.configure("share.isolation.level", "read_committed")
+    alice = world.member()
+    await alice.open(*((ORDERS, partition) for partition in range(MOST_AT_FIRST + 10)))
+    await alice.fetch(max_wait_ms=0)
+    log = world.log(partition=MOST_AT_FIRST + 5)
+    log.append_in_transaction([b"pending"], producer_id=7)
+    world.tell_of_records(partition=MOST_AT_FIRST + 5)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait(turn_count)
+        was_answered = fetch.done()
+        world.configure("share.isolation.level", "read_uncommitted")
+
+    # Then
+    assert not was_answered
+    assert acquired(fetch.result(), partition=MOST_AT_FIRST + 5) == [(0, 0, 1)]

@@ -19,6 +19,7 @@ from kproxy.handlers.groups.group_config_keys import (
     GROUP_CONFIG_DEFINITIONS,
     HEARTBEAT_INTERVAL_MS,
     ISOLATION_LEVEL,
+    PARTITION_MAX_RECORD_LOCKS,
     RENEW_ACKNOWLEDGE_ENABLE,
     SESSION_TIMEOUT_MS,
     GroupConfigBounds,
@@ -32,6 +33,9 @@ from kproxy.wording import counted
 MOST_GROUPS_PER_REQUEST: Final = 1_000
 """Groups whose configurations one request may be about, those with long ids counting for several (`count_of_names`).
 A thousand take some 20 ms, in which nobody else has a turn."""
+
+_KEYS_OF_WAITS: Final = (ISOLATION_LEVEL, PARTITION_MAX_RECORD_LOCKS)
+"""What a fetch waits for depends on these: how far it may read, and whether there is room in the window."""
 
 
 class NamedResource(Protocol):
@@ -87,8 +91,9 @@ class GroupConfigEntry:
 
 
 class GroupConfigs:
-    """The `share.` configurations of all groups. `on_altered` is told of groups whose values were altered.
+    """The `share.` configurations of all groups.
 
+    `on_altered` is told of groups whose fetches wait for something else now.
     A number that was set under other bounds is brought within those of today whenever it is used.
     """
 
@@ -112,7 +117,8 @@ class GroupConfigs:
             InvalidConfig: a key is unknown, takes no such operation, or the value is out of its range.
         """
         _require_well_formed(group_id, changes)
-        values = dict(self._values.get(group_id, {}))
+        before = self._values.get(group_id, {})
+        values = dict(before)
         for change in changes:
             value = self._value_after(change)
             if value is None:
@@ -126,10 +132,11 @@ class GroupConfigs:
         self._values[group_id] = values
         if not values:
             del self._values[group_id]
-        self._untold[group_id] = None
+        if any(before.get(name) != values.get(name) for name in _KEYS_OF_WAITS):
+            self._untold[group_id] = None
 
     def tell_altered(self) -> None:
-        """Tell of all groups that were altered since this was called last: once for as many as a request is about."""
+        """Tell `on_altered` of all groups since this was called last: once for as many as a request is about."""
         if self._untold:
             untold, self._untold = self._untold, {}
             self.on_altered(untold)

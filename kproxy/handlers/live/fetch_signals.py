@@ -32,7 +32,9 @@ class FetchSignals:
         "_askers",
         "_calls",
         "_heard",
+        "_keys",
         "full",
+        "is_altered",
         "is_asleep",
         "is_listening",
         "needed",
@@ -41,8 +43,11 @@ class FetchSignals:
         "turns",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, keys: Collection[SharePartitionKey] = ()) -> None:
+        self._keys = keys
         self._heard: set[SharePartitionKey] = set()
+        self.is_altered = False
+        """Whether something was altered that concerns all of its share-partitions."""
         self._askers: dict[SharePartitionKey, dict[FetchSignals, None]] = {}
         self._calls: dict[SharePartitionKey, tuple[tuple[int, int], int]] = {}
         self.own_key = wake_key()
@@ -71,7 +76,8 @@ class FetchSignals:
 
         What it has refused meanwhile is signalled on, and is no news that a look could make old.
         """
-        heard, self._heard = self._heard, set()
+        heard: Collection[SharePartitionKey] = self._keys if self.is_altered else self._heard
+        self._heard, self.is_altered = set(), False
         return heard
 
     def owe_call(self, key: SharePartitionKey, *askers: "FetchSignals") -> None:
@@ -124,7 +130,7 @@ class FetchSignals:
     @property
     def is_news(self) -> bool:
         """Whether anything was signalled that the fetch has not looked at since."""
-        return bool(self._heard)
+        return self.is_altered or bool(self._heard)
 
 
 class HeardAvailability:
@@ -135,7 +141,7 @@ class HeardAvailability:
     def __init__(self, availability: Availability) -> None:
         self._availability = availability
         self._listeners: dict[GroupId, dict[SharePartitionKey, set[FetchSignals]]] = {}
-        self._of_sessions: dict[ShareSessionKey, set[FetchSignals]] = {}
+        self._of_sessions: dict[GroupId, dict[ShareSessionKey, set[FetchSignals]]] = {}
         self.generation = 0
         """Another number whenever some fetch listens to more than was listened to."""
 
@@ -154,12 +160,13 @@ class HeardAvailability:
     def listen(self, keys: Collection[SharePartitionKey], session_key: ShareSessionKey) -> FetchSignals:
         """Return what notes the signals of `keys` from now on, for a fetch of the session; they are of its group.
 
-        `silence` must be called in the end.
+        `silence` must be called in the end, and `keys` stay as they are until then.
         """
-        signals = FetchSignals()
+        signals = FetchSignals(keys)
         signals.is_listening = True
         self.generation += 1
-        self._of_sessions.setdefault(session_key, set()).add(signals)
+        of_sessions = self._of_sessions.setdefault(session_key.group_id, {})
+        of_sessions.setdefault(session_key, set()).add(signals)
         if keys:
             of_group = self._listeners.setdefault(session_key.group_id, {})
             for key in keys:
@@ -171,13 +178,16 @@ class HeardAvailability:
     ) -> None:
         """End what `listen` began for the same `keys` and session, and call whoever is owed a call."""
         signals.is_listening = False
-        _take_out(self._of_sessions, session_key, signals)
+        group_id = session_key.group_id
+        _take_out(self._of_sessions[group_id], session_key, signals)
+        if not self._of_sessions[group_id]:
+            del self._of_sessions[group_id]
         if keys:
-            of_group = self._listeners[session_key.group_id]
+            of_group = self._listeners[group_id]
             for key in keys:
                 _take_out(of_group, key, signals)
             if not of_group:
-                del self._listeners[session_key.group_id]
+                del self._listeners[group_id]
         for key in signals.owed_keys:
             self.call_next(signals, key)
 
@@ -202,7 +212,7 @@ class HeardAvailability:
 
     def end_session(self, session_key: ShareSessionKey) -> None:
         """Wake the fetches of a session that was closed, evicted or replaced: nobody waits for them any more."""
-        for signals in tuple(self._of_sessions.get(session_key, ())):
+        for signals in tuple(self._of_sessions.get(session_key.group_id, {}).get(session_key, ())):
             self._availability.signal(signals.own_key)
 
     async def wait(
@@ -221,11 +231,13 @@ class HeardAvailability:
             signals.hear(key)
         self._availability.signal(key)
 
-    def signal_groups(self, group_ids: Collection[str]) -> None:
-        """Signal every share-partition of these groups that some fetch listens to; others cost nothing."""
+    def look_again(self, group_ids: Collection[str]) -> None:
+        """Have every fetch of these groups look at all that it listens to, asleep or not: one signal for each fetch."""
         for group_id in group_ids:
-            for key in tuple(self._listeners.get(GroupId(group_id), ())):
-                self.signal(key)
+            of_sessions = self._of_sessions.get(GroupId(group_id), {})
+            for signals in tuple(chain.from_iterable(of_sessions.values())):
+                signals.is_altered = True
+                self._availability.signal(signals.own_key)
 
 
 def _take_out(listeners: dict[K, set[FetchSignals]], key: K, signals: FetchSignals) -> None:

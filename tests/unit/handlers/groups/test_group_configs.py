@@ -24,7 +24,7 @@ from kproxy.wire.messages.describe_configs_request import DescribeConfigsResourc
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 RESET, LOCK = "share.auto.offset.reset", "share.record.lock.duration.ms"
-ISOLATION = "share.isolation.level"
+ISOLATION, MOST_LOCKS = "share.isolation.level", "share.partition.max.record.locks"
 DEFAULTS = {
     RESET: "latest",
     "share.renew.acknowledge.enable": "true",
@@ -88,13 +88,14 @@ def test_a_group_may_read_committed_records_and_go_back() -> None:
     assert configs.isolation_level("g") is IsolationLevel.READ_UNCOMMITTED
 
 
-def test_who_wants_to_know_is_told_once_of_all_groups_that_were_altered() -> None:
+def test_who_wants_to_know_is_told_once_of_all_groups_whose_fetches_it_concerns() -> None:
     # Given
     altered = list[list[str]]()
     configs = GroupConfigs(GroupConfigBounds(), on_altered=lambda group_ids: altered.append([*group_ids]))
-    configs.alter("g", [ConfigChange(LOCK, SET, "15000")], validate_only=False)
-    configs.alter("h", [ConfigChange(LOCK, SET, "15000")], validate_only=True)
-    configs.alter("i", [ConfigChange(LOCK, SET, "15000")], validate_only=False)
+    configs.alter("g", [ConfigChange(ISOLATION, SET, "read_committed")], validate_only=False)
+    configs.alter("h", [ConfigChange(ISOLATION, SET, "read_committed")], validate_only=True)
+    configs.alter("i", [ConfigChange(MOST_LOCKS, SET, "500")], validate_only=False)
+    configs.alter("j", [ConfigChange(LOCK, SET, "15000")], validate_only=False)
 
     # When
     configs.tell_altered()

@@ -70,20 +70,36 @@ def test_who_listens_no_more_hears_nothing_and_leaves_nothing_behind() -> None:
     assert not availability._listeners
 
 
-def test_news_of_a_group_reaches_its_fetches_and_costs_others_nothing() -> None:
+def test_what_is_altered_of_a_group_is_one_signal_for_each_of_its_fetches_and_costs_others_nothing() -> None:
     # Given
     availability, port = an_availability()
-    of_group = availability.listen([HERE, THERE], SESSION)
+    bob = ShareSessionKey(1, GroupId("g"), MemberId("bob"))
+    of_group = [availability.listen([HERE, THERE], session_key) for session_key in (SESSION, bob)]
     elsewhere = HERE._replace(group_id=GroupId("h"))
     of_other = availability.listen([elsewhere], ShareSessionKey(1, GroupId("h"), MemberId("alice")))
 
     # When
-    availability.signal_groups(["g", "unheard of"])
+    availability.look_again(["g", "unheard of"])
 
     # Then
-    assert (of_group.is_news, of_other.is_news) == (True, False)
-    assert port.signalled == [HERE, THERE]
-    assert set(availability.listened_keys()) == {HERE, THERE, elsewhere}
+    assert ([signals.is_news for signals in of_group], of_other.is_news) == ([True, True], False)
+    assert port.signalled == [signals.own_key for signals in of_group]
+    assert set(of_group[0].look_at_all()) == {HERE, THERE}
+    assert not of_group[0].is_news
+
+
+def test_those_who_listen_are_known_by_their_group() -> None:
+    # Given
+    availability, _ = an_availability()
+    elsewhere = HERE._replace(group_id=GroupId("h"))
+    availability.listen([HERE, THERE], SESSION)
+    availability.listen([elsewhere], ShareSessionKey(1, GroupId("h"), MemberId("alice")))
+
+    # When
+    keys = set(availability.listened_keys())
+
+    # Then
+    assert keys == {HERE, THERE, elsewhere}
     assert set(availability.listened_group_ids()) == {"g", "h"}
     assert availability.listened_keys_of(GroupId("g")) == (HERE, THERE)
     assert availability.listened_keys_of(GroupId("unheard of")) == ()

@@ -29,6 +29,7 @@ from tests.worlds.waiting import until_all_wait
 
 CONTEXT = RequestContext(1, 1, 44, 1, "client", "/127.0.0.1")
 LOCK = "share.record.lock.duration.ms"
+MOST_LOCKS = "share.partition.max.record.locks"
 
 
 def a_resource(group_id: str, value: str | None, *, name: str = LOCK) -> AlterConfigsResource:
@@ -202,7 +203,9 @@ async def test_whoever_goes_by_configurations_is_told_once_of_all_groups_of_a_re
     handler = IncrementalAlterConfigsHandler(
         configs, BreakableGroupLog(), RecordingObserver(), authorization=EVERYBODY_MAY
     )
-    resources = [a_resource(f"g{number}", "15000") for number in range(MOST_GROUPS_PER_REQUEST)]
+    resources = [
+        a_resource(f"g{number}", "500", name=MOST_LOCKS) for number in range(MOST_GROUPS_PER_REQUEST)
+    ]
 
     # When
     await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
@@ -219,7 +222,7 @@ async def test_whoever_goes_by_configurations_is_told_when_they_are_taken_back()
     log.persist_failure = StateNotWritten("the append was refused")
 
     # When
-    await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "20000")]), CONTEXT)
+    await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "500", name=MOST_LOCKS)]), CONTEXT)
 
     # Then
     assert told == [["g"], ["g"]]
