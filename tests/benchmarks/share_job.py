@@ -1,5 +1,6 @@
 """What a member process is told to consume, how it does, and what it tells afterwards."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -44,9 +45,11 @@ class MemberReport:
         return asdict(self)
 
 
-def share_consumer(address: str, *, group: str, topic: str) -> ShareConsumer:
-    """A member of a share group that acknowledges implicitly, with the client's own defaults."""
-    settings = {"bootstrap.servers": address, "group.id": group, "log_level": ERROR_LEVEL}
-    consumer = ShareConsumer(settings)
+def share_consumer(
+    address: str, *, group: str, topic: str, settings: Mapping[str, str] | None = None
+) -> ShareConsumer:
+    """A member of a share group that acknowledges implicitly; what `settings` do not say is the client's default."""
+    chosen = {"bootstrap.servers": address, "group.id": group, "log_level": ERROR_LEVEL}
+    consumer = ShareConsumer({**chosen, **(settings or {})})
     consumer.subscribe([topic])
     return consumer

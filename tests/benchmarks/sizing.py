@@ -63,6 +63,8 @@ WAYS: Final = (
     Way("1 at a time, released once", 1, releases_first=True),
     Way("100 at a time, released once", 100, releases_first=True),
 )
+PATIENT: Final = {"fetch.wait.max.ms": "4000"}
+"""Of share consumers that ask seldom while there is nothing."""
 MANY: Final = 100
 """Records at a time, from which on there are more of them."""
 RATE: Final = 1_000
@@ -146,7 +148,12 @@ def _idle(cluster: KafkaCluster, amounts: Amounts) -> list[Workload]:
     address, seconds = cluster.bootstrap_servers, amounts.seconds
     return [
         IdleMembers(amounts.members, groups=amounts.members // 10, seconds=seconds, broker_address=address),
-        IdleConsumers(amounts.members // 10, groups=5, seconds=seconds, broker_address=address),
+        *(
+            IdleConsumers(
+                amounts.members // 10, groups=5, seconds=seconds, broker_address=address, settings=settings
+            )
+            for settings in ({}, PATIENT)
+        ),
         IdleSharePartitions(amounts.share_partitions, seconds=seconds, broker_address=address),
     ]
 

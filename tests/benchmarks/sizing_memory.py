@@ -59,10 +59,21 @@ class IdleMembers:
 
 
 class IdleConsumers:
-    """Real share consumers of some groups, with their own defaults, that poll a topic without records."""
+    """Real share consumers of some groups that poll a topic without records."""
 
-    def __init__(self, count: int, *, groups: int, seconds: float, broker_address: str) -> None:
-        self.name = f"{count} idle ShareConsumers of {groups} groups"
+    def __init__(
+        self,
+        count: int,
+        *,
+        groups: int,
+        seconds: float,
+        broker_address: str,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`settings` are those of the client; what they do not say is its default."""
+        said = ", ".join(f"{key}={value}" for key, value in (settings or {}).items())
+        self.name = f"{count} idle ShareConsumers of {groups} groups, {said or 'defaults'}"
+        self._settings = settings
         self._count = count
         self._groups = groups
         self._seconds = seconds
@@ -73,7 +84,7 @@ class IdleConsumers:
         with fresh_kproxy(arm.bootstrap_servers) as kproxy:
             before = asyncio.run(_Idle.during(kproxy, SECONDS_BEFORE))
             groups = [f"{label}-{number % self._groups}" for number in range(self._count)]
-            with _polling(kproxy.bootstrap_servers, groups, self._topic):
+            with _polling(kproxy.bootstrap_servers, groups, self._topic, self._settings):
                 kproxy.wait_until(lambda: _sessions(kproxy) >= self._count)
                 time.sleep(ROUNDS_BEFORE * SECONDS_A_ROUND)
                 connections = kproxy.metrics().value("kproxy_connections_open", side="client")
@@ -128,12 +139,14 @@ class _Idle:
 
 
 @contextmanager
-def _polling(address: str, groups: Sequence[str], topic: str) -> Iterator[None]:
+def _polling(
+    address: str, groups: Sequence[str], topic: str, settings: Mapping[str, str] | None
+) -> Iterator[None]:
     """Let a share consumer of each of `groups`, which may be named again, poll until the block ends."""
     is_over = threading.Event()
 
     def poll(group: str) -> None:
-        consumer = share_consumer(address, group=group, topic=topic)
+        consumer = share_consumer(address, group=group, topic=topic, settings=settings)
         while not is_over.is_set():
             consumer.poll(POLL_SECONDS)
         consumer.close()
