@@ -26,6 +26,7 @@ from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey
 from kproxy.share.state_batches import StateDelta, lay_over
 from kproxy.statelog.claims import Claim, claim_epoch_of
 from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.short_keys import SharedGroupIds
 from kproxy.statelog.state_records import (
     ShareSnapshot,
     ShareUpdate,
@@ -92,6 +93,7 @@ class StateLogFold:
 
     __slots__ = (
         "_first_offset",
+        "_group_ids",
         "_is_skipping",
         "_last_taken_offset",
         "_orphans",
@@ -109,6 +111,7 @@ class StateLogFold:
         self._states: dict[SharePartitionKey, DurableShareState] = {}
         self._places: dict[SharePartitionKey, SnapshotPlace] = {}
         self._orphans: dict[SharePartitionKey, int] = {}
+        self._group_ids = SharedGroupIds()
         self._first_offset = NO_OFFSET
         self._last_taken_offset = NO_OFFSET
         self._recovery_point = (NO_OFFSET, 0)
@@ -125,9 +128,10 @@ class StateLogFold:
     def resume(image: FoldImage, *, on_corrupt: Literal["stop", "skip"] = "stop") -> "StateLogFold":
         """Return a fold that goes on where the one of `image` stood, as if it were the same."""
         fold = StateLogFold(on_corrupt=on_corrupt)
-        fold._states.update(image.states)
-        fold._places.update({key: replace(place) for key, place in image.places.items()})
-        fold._orphans.update(image.orphans)
+        for key, state in image.states.items():
+            kept = fold._group_ids.keep(key)
+            fold._states[kept], fold._places[kept] = state, replace(image.places[key])
+        fold._orphans.update({fold._group_ids.keep(key): offset for key, offset in image.orphans.items()})
         fold.claim_epoch = image.claim_epoch
         fold._first_offset = image.first_offset
         fold._last_taken_offset = image.last_taken_offset
@@ -253,6 +257,7 @@ class StateLogFold:
         self._states.clear()
         self._places.clear()
         self._orphans.clear()
+        self._group_ids.clear()
 
     def _take(
         self, record: ShareSnapshot | ShareUpdate | StateTombstone, offset: int, timestamp_ms: int
@@ -262,16 +267,22 @@ class StateLogFold:
         if isinstance(record, ShareSnapshot):
             self._take_snapshot(record, offset)
         else:
-            self._states.pop(record.key, None)
-            self._places.pop(record.key, None)
-            self._orphans.pop(record.key, None)
+            if self._states.pop(record.key, None) is not None:
+                del self._places[record.key]
+                self._group_ids.drop(record.key)
+            self._drop_orphan(record.key)
         return Outcome.APPLIED
+
+    def _drop_orphan(self, key: SharePartitionKey) -> None:
+        if self._orphans.pop(key, None) is not None:
+            self._group_ids.drop(key)
 
     def _take_update(self, update: ShareUpdate, offset: int, timestamp_ms: int) -> Outcome:
         key = update.key
         state = self._states.get(key)
         if state is None:
-            self._orphans.setdefault(key, offset)
+            if key not in self._orphans:
+                self._orphans[self._group_ids.keep(key)] = offset
             return Outcome.IGNORED_NO_SNAPSHOT
         if update.snapshot_epoch != state.snapshot_epoch:
             raise CorruptStateRecord(
@@ -289,10 +300,13 @@ class StateLogFold:
         return Outcome.APPLIED
 
     def _take_snapshot(self, snapshot: ShareSnapshot, offset: int) -> None:
-        state = self._states.get(snapshot.key)
-        if state is not None:
+        key = snapshot.key
+        state = self._states.get(key)
+        if state is None:
+            key = self._group_ids.keep(key)
+        else:
             _require_successor(snapshot, state)
-        self._states[snapshot.key] = DurableShareState(
+        self._states[key] = DurableShareState(
             snapshot.state_epoch,
             snapshot.leader_epoch,
             snapshot.snapshot_epoch,
@@ -300,10 +314,10 @@ class StateLogFold:
             snapshot.delivery_complete_count,
             lay_over((), snapshot.state_batches, snapshot.start_offset),
         )
-        self._places[snapshot.key] = SnapshotPlace(
+        self._places[key] = SnapshotPlace(
             offset, 0, snapshot.create_timestamp_ms, snapshot.write_timestamp_ms
         )
-        self._orphans.pop(snapshot.key, None)
+        self._drop_orphan(key)
 
 
 def _require_successor(snapshot: ShareSnapshot, state: DurableShareState) -> None:

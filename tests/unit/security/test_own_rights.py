@@ -10,7 +10,7 @@ def test_rights_are_listed_by_what_they_are_about_under_its_own_name_where_that_
 
     # Then
     assert told == (
-        "Read, Write, Create, Alter, Delete, DescribeConfigs and AlterConfigs on the topics s and g; "
+        "Read, Write, Create, Delete and DescribeConfigs on the topics s and g; "
         "Read on the fleet's group; Write on the transactional ids of the state log; Describe on all groups; "
         "Describe on the cluster; and Read on the topics that share groups consume"
     )

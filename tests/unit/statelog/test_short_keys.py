@@ -7,6 +7,7 @@ import pytest
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.statelog.short_keys import (
     LONGEST_REMEMBERED,
+    SharedGroupIds,
     remember_by_digest,
     remember_short_keys,
     remember_short_texts,
@@ -98,3 +99,46 @@ def test_of_a_text_whose_result_is_remembered_by_its_digest_nothing_else_is_kept
     kept = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert kept < 500 * 400
+
+
+LONG = "g" * (LONGEST_REMEMBERED + 1)
+
+
+def a_key(group_id: str, partition: int) -> SharePartitionKey:
+    return SharePartitionKey(GroupId(group_id), TopicId(b"t" * 16), partition)
+
+
+def decoded(group_id: str) -> str:
+    """Return an equal text that is another object."""
+    return group_id.encode().decode()
+
+
+def test_keys_of_a_group_with_a_long_id_that_are_kept_have_one_text() -> None:
+    # Given
+    shared = SharedGroupIds()
+    keys = [a_key(decoded(LONG), partition) for partition in range(3)]
+
+    # When
+    kept = [shared.keep(key) for key in keys]
+
+    # Then
+    assert kept == keys
+    assert len({id(key.group_id) for key in keys}) == 3
+    assert len({id(key.group_id) for key in kept}) == 1
+
+
+def test_the_text_goes_with_the_last_key_of_its_group() -> None:
+    # Given
+    shared = SharedGroupIds()
+    for partition in range(2):
+        shared.keep(a_key(decoded(LONG), partition))
+    shared.keep(a_key("short", 0))
+
+    # When
+    shared.drop(a_key(decoded(LONG), 0))
+    with_one_left = len(shared)
+    shared.drop(a_key(decoded(LONG), 1))
+    shared.drop(a_key("short", 0))
+
+    # Then
+    assert (with_one_left, len(shared)) == (1, 0)
