@@ -10,9 +10,9 @@ and the owner writes the truth about them once more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
 from kproxy.share.identifiers import GroupId, MemberId
@@ -27,8 +27,10 @@ from kproxy.statelog.group_records import (
     RecoveryPoint,
     StateTopicFacts,
     decode_group_record,
+    encode_group_key,
 )
 from kproxy.statelog.group_values import PART_RECORD_TYPES
+from kproxy.statelog.short_keys import LONGEST_REMEMBERED
 from kproxy.statelog.state_log_fold import NO_CLAIM, NO_OFFSET, Outcome
 from kproxy.wire.messages.kproxy_group_configs_key import KproxyGroupConfigsKey
 from kproxy.wire.messages.kproxy_recovery_point_key import KproxyRecoveryPointKey
@@ -54,12 +56,17 @@ class RecordPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """The last record of its key, and the key as it stands in the log."""
+    """The last record of its key. `kept_key` is None where the key is long, and what kproxy gives the record."""
 
     record: GroupRecord
-    key: bytes
+    kept_key: bytes | None
     claim_epoch: int
     offset: int
+
+    @property
+    def key(self) -> bytes:
+        """The key as it stands in the log."""
+        return encode_group_key(*place_of(self.record)) if self.kept_key is None else self.kept_key
 
 
 def place_of(record: GroupRecord | GroupTombstone) -> RecordPlace:
@@ -232,11 +239,17 @@ class GroupLogFold:
         if isinstance(record, GroupTombstone):
             self._drop(place)
             return
-        stored = StoredRecord(record, key, claim_epoch, offset)
-        if place.group_id is None:
-            self._slot[place] = stored
-        else:
-            self._groups.setdefault(place.group_id, {})[place] = stored
+        group_id = place.group_id
+        if group_id is None:
+            self._slot[place] = StoredRecord(record, key, claim_epoch, offset)
+            return
+        places = self._groups.setdefault(group_id, {})
+        kept_key: bytes | None = key
+        if len(group_id) > LONGEST_REMEMBERED:
+            text = next(iter(places), place).group_id
+            place, record = place._replace(group_id=text), _with_text(record, text)
+            kept_key = None if key == encode_group_key(*place) else key
+        places[place] = StoredRecord(record, kept_key, claim_epoch, offset)
 
     def _drop(self, place: RecordPlace) -> None:
         places = self._places(place.group_id)
@@ -252,3 +265,11 @@ def _only_parts(records: Iterable[GroupRecord]) -> Iterator[GroupPart]:
     for record in records:
         if not isinstance(record, GroupConfigs | RecoveryPoint | StateTopicFacts | Claim):
             yield record
+
+
+def _with_text(record: GroupRecord, group_id: GroupId | None) -> GroupRecord:
+    """Return the record of a group with this text of its id: one that was decoded has its own."""
+    of_group = cast("Any", record)
+    return (
+        record if of_group.group_id is group_id else cast("GroupRecord", replace(of_group, group_id=group_id))
+    )

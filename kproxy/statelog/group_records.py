@@ -119,6 +119,12 @@ def encode_group_tombstone(key: bytes, *, claim_epoch: int | None) -> Record:
     return _log_record(key, None, claim_epoch)
 
 
+def encode_group_key(record_type: int, group_id: GroupId | None, member_id: MemberId | None) -> bytes:
+    """Return the key that `encode_group_record` gives a record of this type, of a group or a member if it names one."""
+    names = [name for name in (group_id, member_id) if name is not None]
+    return encode_key(_KEY_CLASSES[record_type](*names))
+
+
 def decode_group_record(record: Record) -> DecodedGroupRecord:
     """Return what a log record says.
 

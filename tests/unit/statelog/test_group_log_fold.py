@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
-from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch
+from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_log_fold import GroupLogFold, place_of
@@ -287,3 +287,36 @@ def test_what_an_older_owner_wrote_behind_a_claim_that_is_learned_later_does_not
     # Then
     assert fold.images() == {}
     assert fold.displaced == {place_of(a_group(9)): late.key}
+
+
+def test_the_records_of_a_group_with_a_long_id_share_its_text_and_keep_no_bytes_of_it() -> None:
+    # Given
+    group_id = GroupId("g" * 32_000)
+    image = ShareGroupImage(group_id, GroupEpoch(1), AssignmentEpoch(1), {}, {}, {}, {}, {})
+    records = [*parts_of(image), GroupConfigs(group_id, {"k": "v"})]
+
+    # When
+    fold = replayed(a_claim(), *(a_record(record, offset) for offset, record in enumerate(records, 1)))
+
+    # Then
+    stored = [fold.find(place_of(record)) for record in records]
+    assert [each.record for each in stored if each] == records
+    assert len({id(getattr(each.record, "group_id", None)) for each in stored if each}) == 1
+    assert [each.kept_key for each in stored if each] == [None] * len(records)
+    assert [each.key for each in stored if each] == [a_record(record, 1).key for record in records]
+
+
+def test_a_key_that_kproxy_would_write_otherwise_stays_as_it_stands_in_the_log() -> None:
+    """What removes a record must have the same bytes."""
+    # Given
+    metadata = GroupMetadata(GroupId("g" * 32_000), GroupEpoch(1))
+    key = (encode_group_record(metadata, claim_epoch=None).key or b"") + b"?"
+    fold = GroupLogFold()
+
+    # When
+    fold.replay_decoded(DecodedGroupRecord(metadata, None), key=key, offset=0)
+
+    # Then
+    stored = fold.find(place_of(metadata))
+    assert stored is not None
+    assert stored.key == key
