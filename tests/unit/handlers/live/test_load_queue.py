@@ -2,8 +2,11 @@
 
 import asyncio
 
-from kproxy.handlers.live.load_queue import MOST_LOADS, OWN_PLACES, LoadQueue
-from kproxy.share.identifiers import GroupId, SharePartitionKey
+import pytest
+
+from kproxy.errors import ShareStateStillLoading
+from kproxy.handlers.live.load_queue import MOST_LOADS, OWN_PLACES, LoadQueue, LoadUnderWay, TopicStays
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired
 from tests.worlds.waiting import until_all_wait
 
@@ -180,3 +183,33 @@ async def test_loads_that_wait_while_the_state_log_hangs_go_with_the_session_tha
     world.state_log.hold_loads.set()
     await until_all_wait()
     assert len(world.state_log.loads) == MOST_LOADS + OWN_PLACES
+
+
+def test_the_end_of_the_stay_of_a_topic_concerns_all_that_began_in_it_and_nothing_later() -> None:
+    # Given
+    stays = TopicStays()
+    first, other = stays.of(TopicId(b"gone")), stays.of(TopicId(b"stays"))
+    load = LoadUnderWay(stays.of(TopicId(b"gone")))
+
+    # When
+    stays.end([TopicId(b"gone"), TopicId(b"unheard of")])
+
+    # Then
+    later = stays.of(TopicId(b"gone"))
+    assert (first.is_over, other.is_over, later.is_over) == (True, False, False)
+    assert load.stay is first
+    with pytest.raises(ShareStateStillLoading, match="was changed while it was loaded"):
+        load.require_up_to_date(SharePartitionKey(GroupId("g"), TopicId(b"gone"), 0))
+
+
+def test_a_stay_of_which_nothing_is_held_any_more_is_forgotten() -> None:
+    # Given
+    stays = TopicStays()
+    stay = stays.of(TopicId(b"orders"))
+    while_held = len(stays._stays)
+
+    # When
+    del stay
+
+    # Then
+    assert (while_held, len(stays._stays)) == (1, 0)
