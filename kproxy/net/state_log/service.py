@@ -30,7 +30,14 @@ from kproxy.net.state_log.signs_of_life import OtherFleets, SignsOfLife
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.net.state_log.state_topic_facts import NewerStateTopic, require_recorded_facts
-from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopics, StateTopicUnusable
+from kproxy.net.state_log.state_topics import (
+    SlotTopics,
+    StateTopicPlan,
+    StateTopics,
+    StateTopicUnusable,
+    hear_of_leaders,
+    listed_brokers,
+)
 from kproxy.net.state_log.upkeep import StateUpkeep, UpkeepTiming
 from kproxy.net.tasks import TaskKeeper
 from kproxy.net.waking_turns import WakingTurns
@@ -246,9 +253,11 @@ class StateLogService:
         """Return when a topic of the same name has taken the place of one of `topics`, and say which."""
         ids = {topic.name: topic.topic_id for topic in (topics.state, topics.groups)}
         is_missing = False
+        listed = listed_brokers(self._cluster.metadata)
         while True:
             await asyncio.sleep(TOPIC_WATCH_SECONDS)
             try:
+                listed = await hear_of_leaders(self._cluster.metadata, topics, listed)
                 found = await self._cluster.metadata.topics_named(ids)
             except BrokerUnavailable:
                 continue

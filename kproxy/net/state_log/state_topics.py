@@ -289,3 +289,23 @@ def _require_equal_partition_counts(state: TopicDescription, groups: TopicDescri
             "created, and adding partitions to either makes share groups lose their state; name two others with "
             "kproxy.state.topic.name and kproxy.groups.topic.name, or restore the old ones"
         )
+
+
+def listed_brokers(metadata: ClusterMetadataCache) -> frozenset[int]:
+    """Return the node ids of the brokers that the cluster names."""
+    return frozenset(broker.node_id for broker in metadata.brokers)
+
+
+async def hear_of_leaders(
+    metadata: ClusterMetadataCache, topics: SlotTopics, before: frozenset[int]
+) -> frozenset[int]:
+    """Ask who leads `topics` if the cluster names other brokers than `before`; return those that it names now.
+
+    It is asked, too, as long as a partition has no leader: of slots that nobody writes to nobody would hear otherwise.
+    Raises BrokerUnavailable.
+    """
+    listed, both = listed_brokers(metadata), (topics.state, topics.groups)
+    leaders = (metadata.leader_of(each.topic_id, n) for each in both for n in range(topics.slot_count))
+    if listed != before or any(leader is not None and leader.leader_id < 0 for leader in leaders):
+        await metadata.missing_topics({each.topic_id: each.name for each in both})
+    return listed

@@ -7,7 +7,13 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.net.state_log import state_topics
-from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopicUnusable
+from kproxy.net.state_log.state_topics import (
+    SlotTopics,
+    StateTopicPlan,
+    StateTopicUnusable,
+    hear_of_leaders,
+    listed_brokers,
+)
 from kproxy.security.own_rights import OWN_RIGHTS, operation_name
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog
@@ -310,3 +316,22 @@ async def test_fewer_replicas_than_configured_are_worth_a_warning_for_each_topic
         (STATE, 2, 3),
         (GROUPS, 2, 3),
     ]
+
+
+async def test_who_leads_is_asked_when_the_cluster_names_other_brokers_and_while_there_is_no_leader() -> None:
+    async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        topics = await backing.state_topics().ensure()
+        metadata, topic_id = backing.metadata, topics.state.topic_id
+        both = listed_brokers(metadata)
+        heard = []
+
+        # When
+        for node_id, before in ((-1, both), (-1, frozenset({1})), (2, both)):
+            cluster.lead(topic_id, 0, node_id)
+            assert await hear_of_leaders(metadata, topics, before) == both
+            leader = metadata.leader_of(topic_id, 0)
+            heard.append(None if leader is None else leader.leader_id)
+
+        # Then
+        assert heard == [1, -1, 2]
