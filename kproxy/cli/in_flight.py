@@ -100,7 +100,7 @@ def list_(  # noqa: PLR0913 - one for each option
 
     Answers "what is stuck, who holds it, and how often was it tried?" LOCK-MS is how long an acquired record may
     still be held. When its lock has ended a record is Available, and held by nobody: DELIVERIES goes on to tell how
-    often it was tried, and kproxy replay audit --offset N who had it.
+    often it was tried, and kproxy log audit --offset N who had it.
     """
     query = {
         "group": group,

@@ -1,7 +1,8 @@
 """The one share-partition that `kproxy in-flight show` and `window` look at."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
@@ -11,6 +12,8 @@ from kproxy.cli.log_source import NOT_DURABLE
 from kproxy.clients.admin_port import Item, answer_of, items_of
 
 F = TypeVar("F", bound=Callable[..., object])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def one_share_partition(command: F) -> F:
@@ -35,6 +38,25 @@ def one_share_partition(command: F) -> F:
         help="The partition of the consumed topic: its number, counted from 0, as in -p 3.",
     )
     return group(topic(partition(command)))
+
+
+def with_offset(command: Callable[P, R]) -> Callable[P, R]:
+    """Give `command` one offset, as an argument or as `--offset`; None where neither is said."""
+
+    @wraps(command)
+    def with_options(*arguments: P.args, **options: P.kwargs) -> R:
+        argument = options.pop("offset_argument")
+        if argument is not None and options["offset"] not in {None, argument}:
+            raise click.UsageError(f"{argument} and --offset {options['offset']}: which of both?")
+        if argument is not None:
+            options["offset"] = argument
+        return command(*arguments, **options)
+
+    kind = click.IntRange(0, 2**63 - 1)
+    option = click.option("--offset", metavar="OFFSET", type=kind, help="The offset of a record.")
+    return click.argument("offset_argument", metavar="[OFFSET]", required=False, type=kind)(
+        option(with_options)
+    )
 
 
 def runs_of(

@@ -9,7 +9,7 @@ import click
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
-from kproxy.cli.in_flight_place import one_share_partition, runs_of, say_source
+from kproxy.cli.in_flight_place import one_share_partition, runs_of, say_source, with_offset
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import with_form
 from kproxy.cli.watch import with_watch
@@ -23,14 +23,14 @@ from kproxy.clients.tables import cell_text
 
 \b
   kproxy in-flight show -g orders-workers -t orders -p 0 4711
-  kproxy in-flight show -g orders-workers -t orders -p 0 4711 -o json
+  kproxy in-flight show -g orders-workers -t orders -p 0 --offset 4711 -o json
 
 The exit code is 3 when the record is not in flight: it is done with, or nobody has fetched it yet. Who had it before
-is in the state log: kproxy replay audit -g GROUP -t TOPIC -p PARTITION --offset OFFSET.
+is in the state log: kproxy log audit -g GROUP -t TOPIC -p PARTITION --offset OFFSET.
 """
 )
 @one_share_partition
-@click.argument("offset", type=click.IntRange(0, 2**63 - 1))
+@with_offset
 @with_watch
 @with_log_source
 @with_admin_url
@@ -42,11 +42,13 @@ def show(  # noqa: PLR0913 - one for each option
     group: str,
     topic: str,
     partition: int,
-    offset: int,
+    offset: int | None,
     admin_url: str,
     output: str,
 ) -> None:
     """Show one record: its state, who has it, at which attempt, until when, and what happens next."""
+    if offset is None:
+        raise click.UsageError("show what? give the offset of a record")
     answer, runs = runs_of(log, admin_url, group, topic, partition)
     found = next((run for run in runs if run["firstOffset"] <= offset <= run["lastOffset"]), None)
     if found is None:

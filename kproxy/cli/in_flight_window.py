@@ -13,6 +13,8 @@ from kproxy.cli.in_flight_place import one_share_partition, runs_of, say_source
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item
+from kproxy.clients.diagnosis.attempts import attempt_text
+from kproxy.clients.diagnosis.spans import span_text
 from kproxy.clients.tables import cell_text
 from kproxy.clients.window_strip import COLOURS, GLYPHS, PLAIN_GLYPHS, Cell, Strip, strip_of, tries_glyph
 from kproxy.wording import counted
@@ -81,11 +83,11 @@ def _first_unfinished(runs: Sequence[Item]) -> str:
     first = next((run for run in runs if run["state"] in {"Acquired", "Available"}), None)
     if first is None:
         return "all of it is done with"
-    attempt = f"attempt {first['deliveryCount']} of {first['deliveryCountLimit']}"
+    attempt = attempt_text(first)
     if first["memberId"] is None:
         return f"offset {first['firstOffset']} blocks the start offset: held by nobody, {attempt}"
     holder = cell_text(first["memberId"]) + (
         f" ({cell_text(first['clientId'])})" if first["clientId"] else ""
     )
-    left = f"lock ends in {first['lockRemainingMs'] / 1000:.1f} s"
+    left = f"lock ends in {span_text(first['lockRemainingMs'])}"
     return f"offset {first['firstOffset']} blocks the start offset: held by {holder}, {attempt}, {left}"

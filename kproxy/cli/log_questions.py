@@ -8,6 +8,7 @@ import click
 
 from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.in_flight_place import with_offset
 from kproxy.cli.known_names import member_names
 from kproxy.cli.log_reading import opened
 from kproxy.cli.log_replay import (
@@ -165,7 +166,7 @@ no such group, topic, partition or member.
 """
 )
 @with_selection
-@click.option("--offset", type=click.IntRange(0, 2**63 - 1), help="The offset of a record.")
+@with_offset
 @click.option("--member", metavar="MEMBER", shell_complete=member_names, help="A member id, or a client id.")
 @click.option(
     "--since", "since_ms", type=MOMENT, help=f"From this time on: {TIME_FORMS}, or how long ago: 1h."

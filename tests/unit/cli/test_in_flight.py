@@ -47,7 +47,7 @@ def test_who_is_not_in_the_group_any_more_holds_without_a_client_id() -> None:
 
 
 def test_where_nobody_holds_a_record_the_help_says_who_can_tell_who_had_it() -> None:
-    assert "kproxy replay audit" in run(Inspectable(), "--help").stdout
+    assert "kproxy log audit" in run(Inspectable(), "--help").stdout
 
 
 def test_they_can_be_narrowed() -> None:

@@ -80,3 +80,14 @@ def test_a_record_that_is_not_in_flight_is_exit_code_3(offset: str, why: str) ->
         3,
         f"Error: offset {offset} is not in flight, 100 to 109 are: {why}\n",
     )
+
+
+def test_the_offset_is_an_argument_or_an_option_and_one_of_both() -> None:
+    # When
+    said, both, none = run("--offset", "100"), run("100", "--offset", "101"), run()
+
+    # Then
+    assert said.stdout == run("100").stdout
+    assert (both.exit_code, none.exit_code) == (2, 2)
+    assert "100 and --offset 101: which of both?" in both.stderr
+    assert "give the offset of a record" in none.stderr

@@ -190,3 +190,9 @@ def test_a_group_whose_partition_has_no_leader_cannot_be_told_of(
         "Error: __kproxy_share_state has share group 'orders-1' in a partition that cannot be read: "
         "partition 1 has no leader (broker 1 is down); ask again when there is one"
     )
+
+
+def test_the_offset_of_an_audit_may_be_an_argument(steps: None) -> None:
+    assert (
+        run("audit", "-g", "orders-0", "0").stdout == run("audit", "-g", "orders-0", "--offset", "0").stdout
+    )
