@@ -7,10 +7,11 @@ from typing import Final
 import click
 
 from kproxy.cli.admin_port import with_admin_url
-from kproxy.cli.in_flight_place import one_share_partition
+from kproxy.cli.in_flight_place import one_share_partition, runs_of
 from kproxy.cli.known_names import member_names
 from kproxy.cli.operator_requests import request, show, with_reason
 from kproxy.cli.output import Column, Output, with_output
+from kproxy.clients.admin_port import Item, items_of
 from kproxy.wording import counted
 
 MOST_RANGES: Final = 100
@@ -97,6 +98,8 @@ def _action(name: str, purpose: str, detail: str) -> click.Command:
         }
         answer = request(admin_url, fields, is_executed=is_executed, reason=reason)
         show(answer, _COLUMNS, Output(output, not no_headers), is_executed=is_executed, done="done, durably")
+        if not is_executed:
+            _warn_of_last_attempts(admin_url, items_of(answer))
 
     command.__doc__ = f"{purpose}\n\n{detail} Without --execute it is only shown what would change."
     decorators: Sequence[Callable[..., Callable[..., object]]] = (
@@ -111,6 +114,24 @@ def _action(name: str, purpose: str, detail: str) -> click.Command:
     for decorator in decorators:
         decorated = decorator(decorated)
     return click.command(name, epilog=_EXAMPLES.format(name=name))(decorated)
+
+
+def _warn_of_last_attempts(admin_url: str, released: Sequence[Item]) -> None:
+    """Say on standard error which records would have one attempt left, or none."""
+    available = [run for run in released if run["stateAfter"] == "Available"]
+    if not available:
+        return
+    first = available[0]
+    _, runs = runs_of(None, admin_url, first["groupId"], first["topicId"], first["partition"])
+    limit = min((run["deliveryCountLimit"] for run in runs), default=0)
+    last = [run for run in available if run["deliveryCount"] + 1 >= limit > 0]
+    if last:
+        number = sum(run["lastOffset"] + 1 - run["firstOffset"] for run in last)
+        click.echo(
+            f"Warning: the next attempt would be the last one, {limit} of {limit}, of {counted(number, 'record')}, "
+            f"offset {last[0]['firstOffset']} first: archived after it unless accepted",
+            err=True,
+        )
 
 
 release: Final = _action(

@@ -56,7 +56,7 @@ def _until(slot: Item) -> str:
 
 def _named(groups: Sequence[str]) -> str:
     if not groups:
-        return "no share group that there is"
+        return "no share group that is known here"
     more = f" and {len(groups) - _MOST_NAMED} more" if len(groups) > _MOST_NAMED else ""
     noun = "share group" if len(groups) == 1 else "share groups"
     return f"{noun} {', '.join(groups[:_MOST_NAMED])}{more}"

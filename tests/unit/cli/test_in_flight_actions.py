@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from click.testing import CliRunner, Result
 
+from kproxy.cli import in_flight_actions
 from kproxy.cli.main import cli
 from kproxy.statelog.actors import Cause
 from tests.in_memory.inspectable import serving
@@ -178,3 +179,23 @@ def test_a_kproxy_that_cannot_be_reached_is_exit_code_4_with_what_was_tried(argu
     # Then
     assert result.exit_code == 4
     assert "cannot reach http://127.0.0.1:9/api/v1/actions" in result.stderr
+
+
+def test_who_would_release_is_warned_that_the_next_attempt_is_the_last(
+    operated: OperatedGroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(in_flight_actions, "runs_of", lambda *_: ({}, [{"deliveryCountLimit": 2}]))
+
+    # When
+    result = run(operated, "in-flight", "release", *PLACE, "1-2")
+
+    # Then
+    assert result.stderr.splitlines()[-1] == (
+        "Warning: the next attempt would be the last one, 2 of 2, of 2 records, offset 1 first: "
+        "archived after it unless accepted"
+    )
+
+
+def test_who_would_release_early_attempts_is_not_warned(operated: OperatedGroups) -> None:
+    assert "Warning" not in run(operated, "in-flight", "release", *PLACE, "1-2").stderr

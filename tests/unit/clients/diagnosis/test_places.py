@@ -46,5 +46,5 @@ def test_of_very_many_groups_that_are_held_up_the_first_are_named() -> None:
 
 
 def test_where_nobody_is_held_up_that_is_said_or_nothing() -> None:
-    assert "and so no share group that there is" in held_up_text(["orders-0"], slots(1))
+    assert "and so no share group that is known here" in held_up_text(["orders-0"], slots(1))
     assert held_up_text(["orders-0"], slots()) == ""
