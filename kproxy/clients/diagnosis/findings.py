@@ -12,7 +12,7 @@ from kproxy.clients.admin_port import Item
 from kproxy.clients.diagnosis.attempts import attempt_text, next_attempt_text, next_of_run
 from kproxy.clients.diagnosis.histories import audit_command
 from kproxy.clients.diagnosis.members import is_silent, name_of, names_of
-from kproxy.clients.diagnosis.spans import span_text
+from kproxy.clients.diagnosis.spans import moment_text, span_text
 from kproxy.clients.diagnosis.windows import window_text
 from kproxy.wording import counted
 
@@ -166,7 +166,9 @@ def _held(situation: Situation, first: Item) -> Mapping[str, str]:
 def _holder(situation: Situation, run: Item) -> str:
     said = [name_of(run)]
     if run["lockDurationMs"] is not None:
-        said.append(f"for {span_text(max(0, run['lockDurationMs'] - run['lockRemainingMs']))}")
+        held_ms = max(0, run["lockDurationMs"] - run["lockRemainingMs"])
+        since = moment_text(situation.now_ms - held_ms, now_ms=situation.now_ms)
+        said.append(f"for {span_text(held_ms)}, since {since}")
     member = situation.member(run["memberId"])
     if member is None:
         said.append("not in the group any more")

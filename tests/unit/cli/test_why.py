@@ -59,7 +59,10 @@ def test_the_record_that_blocks_a_group_is_told_with_who_holds_it_and_what_comes
         "  lag:         4801 records",
         "  blocked by:  offset 100, Acquired, attempt 2 of 5",
         "  behind it:   99 Acknowledged, 4800 never fetched",
-        "  held by:     alice (client-1), for 1.0 s, last heartbeat 1.0 s ago, last request 1.0 s ago",
+        (
+            "  held by:     alice (client-1), for 1.0 s, since 11:59:59 UTC, "
+            "last heartbeat 1.0 s ago, last request 1.0 s ago"
+        ),
         "  next:        its lock ends in 29.0 s, at 12:00:29 UTC, then it is for any member: attempt 3 of 5",
         (
             "  before:      how earlier attempts ended: "

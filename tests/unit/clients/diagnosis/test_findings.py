@@ -79,7 +79,7 @@ def test_a_record_that_is_held_is_told_with_its_holder_and_what_comes_next() -> 
         "lag": "10 records",
         "blocked by": "offsets 0 to 499, Acquired, attempt 1 of 5",
         "behind it": "400 Acknowledged, 1 Available, 9 never fetched",
-        "held by": "alice (worker), for 2.9 s, last heartbeat 1.5 s ago, last request 0.4 s ago",
+        "held by": "alice (worker), for 2.9 s, since 11:59:57 UTC, last heartbeat 1.5 s ago, last request 0.4 s ago",
         "next": "its lock ends in 27.1 s, at 12:00:27 UTC, then it is for any member: attempt 2 of 5",
     }
 
@@ -101,7 +101,10 @@ def test_who_died_holds_on_until_the_lock_ends_and_is_said_to_be_gone() -> None:
     found = found_of(group("bob"), [run("Acquired", 7, 7, 1, "alice")], [session("bob")])
 
     # Then
-    assert found.facts["held by"] == "alice (worker), for 2.9 s, not in the group any more, no share session"
+    assert (
+        found.facts["held by"]
+        == "alice (worker), for 2.9 s, since 11:59:57 UTC, not in the group any more, no share session"
+    )
 
 
 def test_records_whose_partition_went_to_another_member_are_told_with_that_one() -> None:
