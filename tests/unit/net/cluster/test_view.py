@@ -12,45 +12,17 @@ from kproxy.net.cluster.view import (
     MOST_LEFT,
     MOST_MISSING,
     ClusterBroker,
-    ClusterView,
     TopicIdsMissing,
 )
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.messages.metadata_response import (
-    MetadataResponse,
-    MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from tests.unit.net.cluster.metadata_answers import missing, response, topic, view_of
 from tests.worlds.backing import ORDERS, PAYMENTS
 
 RECREATED_ORDERS = TopicId(b"topic-id-orders2")
-
-
-def topic(name: str, topic_id: TopicId, *leaders: tuple[int, int]) -> MetadataResponseTopic:
-    """A topic whose partitions have these leaders and leader epochs."""
-    partitions = [
-        MetadataResponsePartition(partition_index=partition, leader_id=leader_id, leader_epoch=leader_epoch)
-        for partition, (leader_id, leader_epoch) in enumerate(leaders)
-    ]
-    return MetadataResponseTopic(name=name, topic_id=topic_id, partitions=partitions)
-
-
-def missing(name: str, error_code: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> MetadataResponseTopic:
-    return MetadataResponseTopic(name=name, error_code=error_code)
-
-
-def response(*topics: MetadataResponseTopic, node_ids: tuple[int, ...] = (1,)) -> MetadataResponse:
-    brokers = [
-        MetadataResponseBroker(node_id=node_id, host="kafka", port=9092, rack="r") for node_id in node_ids
-    ]
-    return MetadataResponse(brokers=brokers, cluster_id="c", topics=list(topics))
-
-
-def view_of(*topics: MetadataResponseTopic) -> ClusterView:
-    view = ClusterView(unknown_ttl_ms=1000)
-    view.absorb(response(*topics), asked_names=[each.name for each in topics if each.name], now_ms=0)
-    return view
 
 
 def test_a_topic_is_found_by_name_and_by_id_with_its_leaders() -> None:
@@ -393,7 +365,7 @@ def test_an_id_under_two_names_is_that_of_the_last_one(
 
 def test_a_broker_that_is_not_named_any_more_is_down_if_replicas_are_on_it_until_it_is_named_again() -> None:
     # Given
-    view = ClusterView(unknown_ttl_ms=1000)
+    view = view_of()
     lost = MetadataResponsePartition(leader_id=-1, leader_epoch=7, offline_replicas=[1])
     half = MetadataResponseTopic(name="orders", topic_id=ORDERS, partitions=[lost])
     told = []
@@ -414,7 +386,7 @@ def test_a_broker_that_is_not_named_any_more_is_down_if_replicas_are_on_it_until
 
 def test_brokers_that_left_are_remembered_up_to_a_bound() -> None:
     # Given
-    view, many = ClusterView(unknown_ttl_ms=1000), range(MOST_LEFT + 1)
+    view, many = view_of(), range(MOST_LEFT + 1)
     view.absorb(response(node_ids=tuple(many)), asked_names=(), now_ms=0)
 
     # When
