@@ -64,7 +64,7 @@ class GroupStandsStill(OfAGroup):
 
     told: ClassVar[Mapping[str, Told]] = {
         "kproxy why -g GROUP": says("{GROUP} is Stable: 1 member, lag 10", "{MEMBER}", "holds offset"),
-        "kproxy in-flight list -g GROUP --state acquired": says("{GROUP}", "{TOPIC}", "{MEMBER}"),
+        "kproxy in-flight list -g GROUP": says("{GROUP}", "{TOPIC}", "{MEMBER}"),
         "kproxy sessions list -g GROUP": says("{GROUP}", "{MEMBER}"),
     }
     remedies: ClassVar[Mapping[str, Told]] = {
@@ -89,7 +89,7 @@ class GroupReleasesEverything(OfAGroup):
 
     told: ClassVar[Mapping[str, Told]] = {
         "kproxy why -g GROUP": says("{GROUP} is Stable: 1 member, lag 10", "attempt 4 of 5"),
-        "kproxy in-flight list -g GROUP --state acquired": says("GROUP"),
+        "kproxy in-flight list -g GROUP": says("GROUP"),
         "kproxy sessions list -g GROUP": says("{GROUP}", "worker-1"),
     }
     remedies: ClassVar[Mapping[str, Told]] = {
