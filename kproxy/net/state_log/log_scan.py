@@ -206,12 +206,12 @@ def _sound_batches(records: memoryview, offset: int, where: str) -> DecodedRecor
     for extent in _whole_extents(records, where):
         batch = records[extent.position : extent.position + extent.size_bytes]
         try:
-            decoded = decode_records(batch, from_offset=offset)
+            decoded = decode_records(batch, from_offset=sound.next_offset)  # one may be there twice
         except MalformedMessage as malformed:
             log.warning(
                 "corrupt_batch_skipped", partition=where, offset=extent.first_offset, detail=malformed
             )
-            decoded = DecodedRecords([], max(offset, extent.last_offset + 1))
+            decoded = DecodedRecords([], max(sound.next_offset, extent.last_offset + 1))
         sound = DecodedRecords(sound.records + decoded.records, decoded.next_offset)
     return sound
 

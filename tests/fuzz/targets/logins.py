@@ -211,5 +211,5 @@ def _subjects() -> Iterator[Seed]:
 TARGETS: Final = (
     Target("sasl-inspection", inspect_sasl, _exchanges, executions=1_500, allowance_bytes=192 * 1024),
     Target("sasl-logins", log_in, _challenges, executions=400),
-    Target("certificate-names", map_names, _subjects),
+    Target("certificate-names", map_names, _subjects, allowance_bytes=512 * 1024),
 )
