@@ -102,10 +102,10 @@ def test_either_process_tells_the_same_of_all_groups(reference_cluster: KafkaClu
     # Then
     for first, second in told_by_each:
         assert first == second
-        assert sorted({str(item["groupId"]) for item in first}) == group_ids
+        assert {str(item["groupId"]) for item in first} >= set(group_ids)  # other tests leave groups behind
     assert [slot.partition for slot in slots[0]] == list(range(STATE_TOPIC_PARTITIONS))
     assert slots[0] == slots[1]
-    assert {state["groupId"] for slot in slots[0] for state in slot.states} == set(group_ids)
+    assert {state["groupId"] for slot in slots[0] for state in slot.states} >= set(group_ids)
 
 
 def test_either_process_tells_how_each_of_them_sees_the_brokers(fleet: Fleet) -> None:
