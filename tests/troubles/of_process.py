@@ -100,8 +100,8 @@ class SlowsRequestsDown(Trouble):
     }
     beside: ClassVar[frozenset[str]] = frozenset({"KproxyEventLoopLate"})
     TOPICS: Final = 30_000
-    REQUESTS: Final = 40
-    """One part in seven is measured."""
+    REQUESTS: Final = 80
+    """One part in seven is measured, as chance will have it."""
 
     def prepare(self) -> Sequence[KproxyProcess]:
         return self.start({})

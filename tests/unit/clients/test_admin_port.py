@@ -32,6 +32,10 @@ def somebody_who_answers(answer: bytes, heard: list[bytes] | None = None) -> Ite
                 if heard is not None:
                     heard.append(request)
                 connection.sendall(answer)
+                # Closed with a part of the request unread, a connection is reset, and what was sent may be lost.
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65536):
+                    pass
 
         thread = threading.Thread(target=answer_once)
         thread.start()

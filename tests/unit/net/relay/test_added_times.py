@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import count
+from random import Random
+
+import pytest
 
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.net.relay.added_times import ONE_IN, AddedTimes
@@ -15,7 +18,9 @@ class Measured:
     def __init__(self) -> None:
         self.observer = RecordingObserver()
         times_s = (number / 1000 for number in count())
-        self.added = AddedTimes(self.observer.observe, seconds=lambda: next(times_s))
+        self.added = AddedTimes(
+            self.observer.observe, seconds=lambda: next(times_s), chance=Random(20261124).random
+        )
 
     def take(self, side: str, before: Sequence[ResponseSlot], after: Sequence[ResponseSlot]) -> list[str]:
         """Take something in; return the labels of what was observed by that."""
@@ -38,15 +43,17 @@ def test_what_is_owed_no_answer_is_not_measured() -> None:
     assert Measured().take("broker", [], []) == []
 
 
-def test_one_part_in_seven_is_measured() -> None:
+@pytest.mark.parametrize("parts", [1, 2, 7, 13, 14, 91])
+def test_one_part_in_seven_is_measured_whichever_it_is_of_those_that_come_again_and_again(parts: int) -> None:
     # Given
     measured = Measured()
+    rounds = 200 * ONE_IN
 
     # When
-    taken = [bool(measured.take("client", [], [FETCH])) for _ in range(2 * ONE_IN)]
+    taken = [bool(measured.take("client", [], [FETCH])) for _ in range(rounds * parts)]
 
     # Then
-    assert [number for number, is_measured in enumerate(taken) if is_measured] == [0, ONE_IN]
+    assert all(sum(taken[part::parts]) == pytest.approx(200, rel=0.3) for part in range(parts))
 
 
 def test_what_passes_is_measured_from_its_arrival_until_it_was_written() -> None:
