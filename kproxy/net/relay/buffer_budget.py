@@ -1,9 +1,10 @@
 """How much all relayed connections may hold together, enforced by reading no further.
 
-Three kinds of bytes count. *Held*: what came of frames that must be held whole, and room for what comes next of each,
+Four kinds of bytes count. *Held*: what came of frames that must be held whole, and room for what comes next of each,
 before that is read: a frame that is only announced takes next to none. *Taken*: what kproxy's own answers may hold;
 they wait for nobody, and take little while a frame waits. *Waiting*: what a peer has not taken yet from a write buffer;
-it is bounded per connection anyway, and leaves without anything being read.
+it is bounded per connection anyway, and leaves without anything being read. *Read*: what came of brokers in this turn
+of the event loop, none of which has had a chance to leave.
 
 Frames of which all have begun and none can end would hold up each other for ever. So one of those that wait, the first
 that came to it, is read on whatever is held, until it is whole; then the next one.
@@ -41,6 +42,7 @@ class BufferBudget:
         "_is_letting_in",
         "_limit_bytes",
         "_queue",
+        "_read_bytes",
         "_taken",
         "_taken_bytes",
         "_waiting",
@@ -57,6 +59,7 @@ class BufferBudget:
         self._taken_bytes = 0
         self._waiting: dict[Hashable, int] = {}
         self._waiting_bytes = 0
+        self._read_bytes = 0
         self._queue: dict[Hashable, tuple[int, Callable[[], None]]] = {}
 
     @property
@@ -67,15 +70,16 @@ class BufferBudget:
     def exceeds_share(self, amount: int) -> bool:
         """Whether one who has `amount` bytes waiting should read no further: too much is held, and that is why.
 
-        Only those who have at least as much waiting as the average of all who wait. So those whose peers are fast go
-        on, whatever the slow ones hold.
+        Only those who have at least as much waiting as the average of all who wait, or their part of the limit. So
+        those whose peers are fast go on, whatever the slow ones hold.
         """
-        return self.is_exceeded and amount > 0 and amount * len(self._waiting) >= self._waiting_bytes
+        share_of_all = min(self._waiting_bytes, self._limit_bytes)
+        return self.is_exceeded and amount > 0 and amount * len(self._waiting) >= share_of_all
 
     @property
     def held_bytes(self) -> int:
-        """What is held, taken, and what waits, together."""
-        return self._held_bytes + self._taken_bytes + self._waiting_bytes
+        """What is held, taken, what waits, and what was just read, together."""
+        return self._held_bytes + self._taken_bytes + self._waiting_bytes + self._read_bytes
 
     @property
     def left_bytes(self) -> int:
@@ -90,6 +94,15 @@ class BufferBudget:
             self._taken[owner] = amount
         if amount < before:
             self._let_in()
+
+    def note_read(self, amount: int) -> None:
+        """Count `amount` bytes that were just read, until `forget_read`: who they wait for shows only later."""
+        self._read_bytes += amount
+
+    def forget_read(self) -> None:
+        """Count what was read no more: by now it has left, or its connection has said that it waits."""
+        self._read_bytes = 0
+        self._let_in()
 
     def take_whole(self, owner: Hashable, amount: int) -> bool:
         """Count an answer of `amount` bytes that must be held whole, if there is room; whether there was.

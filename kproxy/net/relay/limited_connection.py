@@ -9,6 +9,7 @@ from typing import Final, cast
 from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.limits.connection_quotas import UNLIMITED, OverQuota
 from kproxy.net.relay.limits.request_rate import RequestRate
+from kproxy.net.relay.read_buffer import READ_BYTES
 from kproxy.net.relay.relay import Relay
 from kproxy.telemetry import logs
 
@@ -16,10 +17,6 @@ log = logs.logger("net.relay.limits")
 
 _WITHOUT_PLACE: Final = frozenset({OverQuota.IN_ALL, OverQuota.UNAUTHENTICATED})
 """Refused for want of what a TLS handshake that stays silent holds, too."""
-
-
-READ_BYTES: Final = 256_000
-"""What uvloop reads at once. Behind as many bytes libuv reads again, up to 32 times, before anybody else has a turn."""
 
 
 class LimitedConnection(ClientConnection):

@@ -24,6 +24,7 @@ from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.limits.connection_quotas import UNLIMITED, ConnectionQuotas
 from kproxy.net.relay.limits.handshake_places import HandshakePlaces
+from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
 from kproxy.net.relay.traffic import Traffic
 from kproxy.net.tasks import TaskKeeper
@@ -159,6 +160,8 @@ class Relay:
     unreachable: set[int] = field(default_factory=set)
     """Node ids of which the last dial failed."""
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
+    reads: ReadBuffer = field(init=False)
+    """What brokers send is read into."""
     quotas: "ConnectionQuotas[OpenConnection]" = field(default_factory=ConnectionQuotas)
     handshakes: HandshakePlaces = field(default_factory=HandshakePlaces)
     """Of clients with TLS, at all ports."""
@@ -173,6 +176,9 @@ class Relay:
     """In which requests begin to be answered; shared with fetches that are woken."""
     new_rights: Callable[[ClientSession, Callable[[], None]], ConnectionRights | None] = lambda *_: None
     """Makes what asks the broker of a session about rights; None where no broker is to be asked."""
+
+    def __post_init__(self) -> None:
+        self.reads = ReadBuffer(self.budget)
 
     def new_session(self) -> ClientSession:
         """Return a session for a new client connection."""

@@ -47,7 +47,7 @@ class TwinOwner(Protocol):
         ...
 
 
-class UpstreamTwin(asyncio.Protocol):
+class UpstreamTwin(asyncio.BufferedProtocol):
     """Hands the broker's bytes to the client connection, and slows the client down when the broker is slow."""
 
     __slots__ = ("_client", "_parts_by_ms", "_relay", "address", "node_id", "transport")
@@ -95,9 +95,12 @@ class UpstreamTwin(asyncio.Protocol):
         self._relay.traffic.open_twins += 1
         self._relay.twins.add(self)
 
-    def data_received(self, data: bytes) -> None:
-        self._relay.traffic.from_brokers += len(data)
-        self._client.receive_from_broker(data)
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as `BufferedProtocol` has it
+        return self._relay.reads.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._relay.traffic.from_brokers += nbytes
+        self._client.receive_from_broker(self._relay.reads.taken(nbytes))
 
     def pause_writing(self) -> None:
         self._client.pause_for_broker()

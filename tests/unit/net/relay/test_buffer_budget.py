@@ -117,6 +117,37 @@ def test_whatever_happens_somebody_goes_on_while_anybody_waits_and_nothing_is_le
     assert budget.held_bytes == 0
 
 
+def test_who_waits_for_its_part_of_the_limit_reads_no_further_although_others_wait_for_more() -> None:
+    # Given
+    budget = BufferBudget(100)
+    budget.note_waiting("slowest", 200)
+    budget.note_waiting("slow", 49)
+    before = budget.exceeds_share(49)
+
+    # When
+    budget.note_waiting("slow", 50)
+
+    # Then
+    assert (before, budget.exceeds_share(50)) == (False, True)
+
+
+def test_what_was_just_read_keeps_those_out_who_wait_for_room_until_it_is_forgotten() -> None:
+    # Given
+    budget, granted = BufferBudget(100), list[str]()
+    budget.hold("first", 90, 20, never)
+    budget.note_read(80)
+    budget.hold("second", 10, 20, lambda: granted.append("second"))
+    budget.release("first")
+    budget.hold("third", 10, 20, lambda: granted.append("third"))
+    before = list(granted)
+
+    # When
+    budget.forget_read()
+
+    # Then
+    assert (before, granted) == (["second"], ["second", "third"])
+
+
 def test_bytes_that_wait_for_slow_peers_count_and_are_forgotten_when_taken() -> None:
     budget = BufferBudget(100)
     budget.note_waiting("a", 70)

@@ -129,6 +129,23 @@ async def test_a_reader_that_stands_still_slows_nobody_else() -> None:
         assert held < 2 * MIB
 
 
+async def test_many_readers_that_stand_still_hold_little_more_than_the_budget() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
+        stuck = [await under_test.connect_unread() for _ in range(40)]
+        await broker.until_connections(len(stuck))
+
+        # When
+        for client, writer in zip(stuck, broker.writers, strict=True):
+            await client.send(request(1))
+            writer.write(response(1, bytes(8 * MIB)))
+        held = await settled(under_test.relay.buffered_bytes)
+
+        # Then
+        for client in stuck:
+            client.close()
+        assert MIB < held < 3 * MIB
+
+
 async def test_readers_that_use_up_the_whole_budget_do_not_stop_the_others() -> None:
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
         stuck = [await under_test.connect_unread() for _ in range(6)]
