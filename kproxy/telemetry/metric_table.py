@@ -58,9 +58,9 @@ DECLARATIONS: Final = (
     MetricDeclaration(
         "relay_added_seconds",
         MetricKind.HISTOGRAM,
-        "How long kproxy itself held up a part of a request (side client) or of a response (side broker) that it "
-        "passes on, from its arrival to its writing; before it arrives it may wait for event_loop_lag_seconds. One "
-        "part in seven is measured.",
+        "How long kproxy itself held up a request (side client) or a response (side broker) that it passes on, in the "
+        "turn of the event loop that takes it in; before that it may wait for event_loop_lag_seconds. One in seven is "
+        "measured.",
         ("api", "side"),
         buckets=(0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.05, 0.25),
     ),

@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from kproxy.wire.api_keys import ApiKey
-from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import ShareGroupDescribeResponse
 from tests.benchmarks.connection_memory import fetch_frame
 from tests.real_kafka.kproxy_process import HTTP_TIMEOUT_SECONDS, KproxyProcess
 from tests.real_kafka.raw_connection import LENGTH_BYTES, RawConnection
-from tests.real_kafka.raw_share_member import METADATA_VERSION
 from tests.troubles.kproxy_with_a_defect import MODULE
 from tests.troubles.of_fleet import WHILE_SLOTS_MOVE
 from tests.troubles.trouble import NOBODY_ANSWERS, Told, Trouble, says
+
+FIND_COORDINATOR_VERSION: Final = 4
+"""The first that asks for more than one."""
 
 
 class Down(Trouble):
@@ -92,29 +94,27 @@ class AdminPortProbed(Trouble):
 
 
 class SlowsRequestsDown(Trouble):
-    """A client asks for the metadata of very many topics, again and again."""
+    """A client seeks the coordinators of very many groups at once, again and again."""
 
     told: ClassVar[Mapping[str, Told]] = {
         "kproxy brokers": says("127.0.0.1"),
         "kproxy status": says("ready"),
     }
     beside: ClassVar[frozenset[str]] = frozenset({"KproxyEventLoopLate"})
-    TOPICS: Final = 30_000
-    REQUESTS: Final = 80
-    """One part in seven is measured, as chance will have it."""
+    GROUPS: Final = 5_000
+    REQUESTS: Final = 100
+    """One answer in seven is measured, as chance will have it."""
 
     def prepare(self) -> Sequence[KproxyProcess]:
         return self.start({})
 
     def strike(self) -> None:
-        self.labels = {"api": "Metadata"}
-        names = [
-            MetadataRequestTopic(name=f"nobody-has-this-topic-{number}") for number in range(self.TOPICS)
-        ]
-        request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
+        self.labels = {"api": "FindCoordinator"}
+        keys = [f"nobody-has-this-group-{number}" for number in range(self.GROUPS)]
+        request = FindCoordinatorRequest(coordinator_keys=keys)
         with RawConnection(self.asked.broker_addresses[1]) as connection:
             for _ in range(self.REQUESTS):
-                connection.send_request(ApiKey.METADATA, METADATA_VERSION, request)
+                connection.send_request(ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_VERSION, request)
                 (size,) = struct.unpack(">i", connection.receive_bytes(LENGTH_BYTES))
                 connection.receive_bytes(size)
 

@@ -38,6 +38,21 @@ def test_a_part_of_a_response_counts_for_the_oldest_request() -> None:
     assert Measured().take("broker", [PRODUCE, FETCH], [FETCH]) == ["Produce", "broker"]
 
 
+def test_what_begins_no_request_and_ends_no_response_is_not_measured_but_the_next_part_that_does() -> None:
+    # Given
+    measured = Measured()
+
+    # When
+    taken = [
+        measured.take("client", [FETCH], [FETCH]),
+        measured.take("broker", [PRODUCE, FETCH], [PRODUCE, FETCH]),
+        measured.take("broker", [PRODUCE, FETCH], [FETCH]),
+    ]
+
+    # Then
+    assert taken == [[], [], ["Produce", "broker"]]
+
+
 def test_what_is_owed_no_answer_is_not_measured() -> None:
     assert Measured().take("client", [], []) == []
     assert Measured().take("broker", [], []) == []
