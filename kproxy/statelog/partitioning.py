@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey
-from kproxy.statelog.short_keys import LONGEST_REMEMBERED, remember_by_digest, remember_short_texts
+from kproxy.statelog.short_keys import LONGEST_REMEMBERED, remember_by_digest
 
 _SIGN_BIT: Final = 1 << 31
 
@@ -20,16 +20,18 @@ _LONG_IDS_AT_WORK: Final = 16
 """Long group ids that are kept with their hashes: some 32 kB each. A request may name thousands of share-partitions
 of one group."""
 
-_LONG_IDS: Final = 1 << 14
-"""Long group ids whose hashes are kept without them: some 5 MB. To hash the longest takes two milliseconds, and who
+_LONG_IDS: Final = 1 << 15
+"""Long group ids whose hashes are kept without them: some 10 MB. To hash the longest takes two milliseconds, and who
 goes through all groups, or all locks that end, comes by hundreds of them in one turn of the event loop."""
 
+_SHORT_IDS: Final = 1 << 15
+"""Others whose hashes are kept: some 20 MB if each has 256 characters, which takes 24 us to hash."""
 
-@remember_short_texts(maxsize=1 << 14)
+
 def group_partition(group_id: GroupId, partition_count: int) -> int:
     """Return the partition that belongs to a group: of both state topics, and of Kafka's `__consumer_offsets`."""
     is_long = len(group_id) > LONGEST_REMEMBERED
-    return _magnitude(_hash_of_long(group_id) if is_long else _hash(group_id)) % partition_count
+    return _magnitude(_hash_of_long(group_id) if is_long else _hash_of_short(group_id)) % partition_count
 
 
 def spread_partition(key: SharePartitionKey, partition_count: int) -> int:
@@ -40,6 +42,11 @@ def spread_partition(key: SharePartitionKey, partition_count: int) -> int:
 @lru_cache(maxsize=_LONG_IDS_AT_WORK)
 @remember_by_digest(maxsize=_LONG_IDS)
 def _hash_of_long(group_id: str) -> int:
+    return _hash(group_id)
+
+
+@lru_cache(maxsize=_SHORT_IDS)
+def _hash_of_short(group_id: str) -> int:
     return _hash(group_id)
 
 

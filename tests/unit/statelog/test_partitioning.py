@@ -74,3 +74,16 @@ def test_long_group_ids_are_hashed_once_however_many_are_looked_up_in_turn(
     # Then
     assert hashed == group_ids
     assert rounds[0] == rounds[1] == rounds[2]
+
+
+def test_a_group_id_that_was_hashed_for_one_topic_is_hashed_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a slot that is loaded are hashed bit by bit before anybody looks for their slots."""
+    # Given
+    group_partition(GroupId("a group of its own"), 1)
+    monkeypatch.setattr(partitioning, "_hash", None)
+
+    # When
+    place = group_partition(GroupId("a group of its own"), 50)
+
+    # Then
+    assert 0 <= place < 50
