@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slots import StateSlots
-from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_session import ShareSession
 
@@ -21,7 +21,7 @@ class _BySlot:
     generation: object
     """Another one when something is held that is not in here."""
     fetched_ids: Mapping[int, Sequence[GroupId]]
-    """Groups of `SlotContents._keys`."""
+    """Groups with something that is live, being loaded, remembered since it was live, or that a fetch waits for."""
     group_ids: Mapping[int, Sequence[str]]
     """Groups that are there, or have configured something."""
     sessions: Mapping[int, Sequence[ShareSession]]
@@ -32,7 +32,7 @@ class SlotContents:
 
     One connection that ends, or another process that takes over, makes all slots be lost in one turn of the event loop,
     and nothing may serve from any of them a moment longer. So the groups and sessions that are held are looked through
-    once for all of them, and share-partitions of a slot's groups alone.
+    once for all of them, and share-partitions of a slot's groups alone, in portions: with their group they end at once.
     """
 
     def __init__(self, directory: SlotDirectory, share_groups: Callable[[], ShareGroups]) -> None:
@@ -48,30 +48,19 @@ class SlotContents:
         Fetches that wait for one of their share-partitions are woken.
         """
         self._share_groups().restore_groups(images, configs)
-        self._share_groups().discard_share_partitions(self._keys(slot))
+        self._share_groups().discard_live(self._held().fetched_ids.get(slot, ()))
 
     def slot_lost(self, slot: int) -> None:
         """Forget the groups of the slot with what they have configured, and discard their share-partitions.
 
         What these held is delivered again.
         """
-        self._share_groups().discard_share_partitions(self._keys(slot))
+        self._share_groups().discard_live(self._held().fetched_ids.get(slot, ()))
         self._share_groups().forget_groups(self._held().group_ids.get(slot, ()))
 
     def slot_left(self, slot: int) -> None:
         """End the share sessions of the groups of the slot: their members open them anew where it is served."""
         self._share_groups().end_sessions(self._held().sessions.get(slot, ()))
-
-    def _keys(self, slot: int) -> Iterable[SharePartitionKey]:
-        """Return what is live of the slot, being loaded, remembered since it was live, or what a fetch waits for."""
-        groups = self._share_groups()
-        held = [
-            key
-            for group_id in self._held().fetched_ids.get(slot, ())
-            for part in (groups.directory.known_keys_of, groups.availability.listened_keys_of)
-            for key in part(group_id)
-        ]
-        return dict.fromkeys(held)
 
     def _held(self) -> _BySlot:
         """Return all that is held, and maybe some that was: from the last look, if nothing was added since."""

@@ -18,6 +18,7 @@ from kproxy.handlers.authorization import ALLOW_ALL, NO_CLOSED_TOPICS, Authoriza
 from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.callers import Waits
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
+from kproxy.handlers.groups.ended_stays import EndedStays
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
 from kproxy.handlers.groups.group_configs import GroupConfigs
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
@@ -56,7 +57,7 @@ from kproxy.handlers.registry import InternalErrorCallback, ServedApis
 from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.share.group_coordinator import GroupCoordinator
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.share.identifiers import GroupId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
@@ -172,8 +173,9 @@ class ShareGroups:
         self.state_deletions = StateDeletions(
             self.coordinator, self.directory, self._group_writes, ports.state_log
         )
+        self._ended_stays = EndedStays(self._services)
         self._topic_deletions = TopicDeletions(
-            self.coordinator, self._services, self.state_deletions, metadata=ports.metadata
+            self.coordinator, self._ended_stays, self.state_deletions, ports.metadata, ports.clock
         )
         self._group_deletions = GroupDeletions(self.coordinator, self._group_writes, self._services)
         parts = self._api_parts()
@@ -263,11 +265,9 @@ class ShareGroups:
             self.sessions.close(session)
             self.availability.end_session(session.key)
 
-    def discard_share_partitions(self, keys: Iterable[SharePartitionKey]) -> None:
-        """Discard what is live of a slot that was lost, failed, or was loaded, and wake those who wait for it."""
-        for key in keys:
-            self.directory.discard(key)
-            self.availability.signal(key)
+    def discard_live(self, group_ids: Collection[GroupId]) -> None:
+        """Let nothing live be found of groups of a slot that was lost, failed, or loaded, and wake their fetches."""
+        self._ended_stays.end_groups(group_ids)
 
     def topics_moved(self, topic_ids: Collection[TopicId]) -> bool:
         """Let go of what is live of those topics that the cluster's metadata do not have any more; tell if any went.

@@ -131,7 +131,7 @@ async def test_a_start_offset_that_nobody_used_is_kept_when_others_may_have_had_
 
 def lose_slot(world: ShareGroupWorld) -> None:
     """Do what the shell does when it is not sure of the slot any more."""
-    world.groups.discard_share_partitions(tuple(world.groups.directory.known_keys()))
+    world.groups.discard_live(tuple(world.groups.directory.known_group_ids()))
 
 
 async def look_in_vain(member: Member) -> None:

@@ -55,7 +55,7 @@ async def test_fetches_that_wait_for_a_slot_are_answered_as_soon_as_it_is_loaded
         await until_all_wait()
         were_done = [fetch.done() for fetch in fetches]
         world.group_log.unreadiness = None
-        world.groups.discard_share_partitions([key])
+        world.groups.discard_live([key.group_id])
         await until_all_wait(100)
         world.clock.advance(500)
 
@@ -116,7 +116,7 @@ async def test_a_share_partition_begins_where_its_group_that_was_waited_for_has_
         configs = {"g": {"share.auto.offset.reset": "earliest"}}
         world.groups.restore_groups([], configs)
         world.group_log.unreadiness = None
-        world.groups.discard_share_partitions([key])
+        world.groups.discard_live([key.group_id])
         await until_all_wait()
         world.clock.advance(500)
 
@@ -136,7 +136,7 @@ async def test_a_slot_that_is_lost_while_a_share_partition_is_loaded_leaves_noth
         fetch = tasks.create_task(world.member().fetch(add=[(ORDERS, 0)]))
         await until_all_wait(3)
         world.group_log.unreadiness = NotCoordinator("moved")
-        world.groups.discard_share_partitions([key])
+        world.groups.discard_live([key.group_id])
         world.state_log.hold_loads.set()
 
     # Then

@@ -102,7 +102,7 @@ async def test_a_start_offset_that_was_chosen_for_a_state_that_is_lost_is_not_wr
         loading = tasks.create_task(raised_by(loaded(groups.directory, key)))
         await until_all_wait()
         world.state_log.memory = InMemoryStateLog()
-        groups.discard_share_partitions([key])
+        groups.discard_live([key.group_id])
         await world.state_log.initialize([PartitionInitialization(key, StateEpoch(0), 0)])
         reader.answer.set()
 

@@ -172,7 +172,7 @@ class Scene:
     def lose_or_load_the_slot(self) -> None:
         was_ready = self.world.group_log.unreadiness is None
         self.world.group_log.unreadiness = CoordinatorLoadInProgress("replaying") if was_ready else None
-        self.world.groups.discard_share_partitions([self.world.key(partition=each) for each in PARTITIONS])
+        self.world.groups.discard_live([self.world.key().group_id])
 
     # ---- the end
 

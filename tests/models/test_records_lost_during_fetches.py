@@ -37,7 +37,7 @@ async def a_member_with_records_of_the_second_partition(world: ShareGroupWorld) 
 
 async def forget_in_doubt(world: ShareGroupWorld) -> None:
     """Do what a slot does when it cannot tell what is in its log: share sessions stay."""
-    world.groups.discard_share_partitions([world.key(partition=0)])
+    world.discard([world.key(partition=0)])
 
 
 async def let_locks_end(world: ShareGroupWorld) -> None:

@@ -47,7 +47,7 @@ async def test_signals_of_a_partition_that_was_refused_do_not_make_a_fetch_read_
         tasks.create_task(world.member("alice").fetch(add=BOTH, max_wait_ms=500))
         await until_all_wait(50)
         read_count = len(world.reader.reads)
-        world.groups.discard_share_partitions([world.key(partition=partition) for partition in range(2)])
+        world.discard([world.key(partition=partition) for partition in range(2)])
         await until_all_wait(50)
         read_count_after = len(world.reader.reads)
         world.clock.advance(500)
@@ -67,7 +67,7 @@ async def test_a_slot_that_becomes_ready_while_a_fetch_reads_elsewhere_is_not_sl
     async def become_ready() -> None:
         world.reader.before_read = None
         del world.state_log.refusals[loading]
-        world.groups.discard_share_partitions([loading])
+        world.groups.discard_live([loading.group_id])
 
     world.reader.before_read = become_ready
 
@@ -105,7 +105,7 @@ async def test_a_fetch_that_is_woken_for_one_partition_reads_that_one() -> None:
     world, task = await a_fetch_asleep(10)
 
     # When
-    world.groups.discard_share_partitions([world.key(partition=7)])
+    world.discard([world.key(partition=7)])
     await until_all_wait(50)
     after_the_signal = [read.partition for read in world.reader.reads]
     world.produce(1, partition=3)
@@ -129,7 +129,7 @@ async def test_what_is_discarded_while_a_fetch_looks_at_very_many_partitions_is_
     await until_all_wait(turn_count)
 
     # When
-    world.groups.discard_share_partitions([world.key()])
+    world.discard([world.key()])
     await until_all_wait(50)
     world.produce(1)
     await until_all_wait(50)

@@ -133,6 +133,11 @@ class ShareGroupWorld:
         self.groups.forget_groups((*self.groups.coordinator.group_ids, *self.groups.configs.group_ids))
         self.groups.restore_groups(store.durable_images().values(), store.configs())
 
+    def discard(self, keys: Collection[SharePartitionKey]) -> None:
+        """Do what a refused write does with what is live of it."""
+        for key in keys:
+            self.groups.directory.discard(key)
+
     def new_connection(self) -> int:
         return next(self._connection_ids)
 

@@ -8,19 +8,16 @@
 Source: `GroupCoordinatorService.onPartitionsDeleted`, `ShareCoordinatorService.onTopicsDeleted`.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
-from functools import partial
-from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final
 
 from kproxy.errors import ApiError, BrokerUnavailable
+from kproxy.handlers.groups.ended_stays import EndedStays
 from kproxy.handlers.groups.state_deletions import StateDeletions
-from kproxy.handlers.live.pauses import Pace, let_others_go_on, work_on
-from kproxy.handlers.live.share_services import ShareServices
-from kproxy.handlers.ports import ClusterMetadata
+from kproxy.handlers.ports import Clock, ClusterMetadata
 from kproxy.share.group_coordinator import GroupCoordinator
-from kproxy.share.identifiers import SharePartitionKey, TopicId
+from kproxy.share.identifiers import TopicId
 
 CONFIRMATION_MS: Final = 10_000
 """How long a topic must have been missing before its state is deleted.
@@ -30,22 +27,14 @@ s), and whoever asks the cluster does not believe one broker alone (`net.cluster
 """
 
 
-_LookedAt: TypeAlias = tuple[tuple[SharePartitionKey, ...], int]
-"""A share-partition to let go of, or none, and how much work it was to find, and is to let go of it."""
-
-
 class TopicDeletions:
     """Lets go of what is live when told that topics moved, and looks for those that are gone when `tend` is called."""
 
     __slots__ = (
-        "_availability",
-        "_background",
         "_clock",
         "_coordinator",
         "_deletions",
-        "_directory",
-        "_gone_topic_ids",
-        "_is_letting_go",
+        "_ended_stays",
         "_metadata",
         "_missing_since_ms",
     )
@@ -53,18 +42,16 @@ class TopicDeletions:
     def __init__(
         self,
         coordinator: GroupCoordinator,
-        services: ShareServices,
+        ended_stays: EndedStays,
         deletions: StateDeletions,
-        *,
         metadata: ClusterMetadata,
+        clock: Clock,
     ) -> None:
         self._coordinator = coordinator
         self._deletions = deletions
-        self._directory, self._availability = services.directory, services.availability
-        self._background, self._clock = services.background, services.clock
+        self._ended_stays = ended_stays
         self._metadata = metadata
-        self._gone_topic_ids: set[TopicId] = set()
-        self._is_letting_go = False
+        self._clock = clock
         self._missing_since_ms: dict[TopicId, int] = {}
 
     def unload(self, topic_ids: Collection[TopicId]) -> frozenset[TopicId]:
@@ -76,45 +63,8 @@ class TopicDeletions:
         unknown = frozenset(
             topic_id for topic_id in topic_ids if self._metadata.leader_of(topic_id, 0) is None
         )
-        self._directory.end_topics(unknown)
-        self._gone_topic_ids |= unknown
-        if unknown and not self._is_letting_go:
-            left, pace = self._gone_keys(), Pace()
-            if self._let_go_of_some(left, pace):
-                self._is_letting_go = True
-                rest = partial(self._let_go_of_all, left, pace)
-                self._background.begin_now(rest, name="letting go of topics")
+        self._ended_stays.end_topics(unknown)
         return unknown
-
-    async def _let_go_of_all(self, left: Iterator[_LookedAt], pace: Pace) -> None:
-        try:
-            await let_others_go_on()
-            while self._let_go_of_some(left, pace):
-                await let_others_go_on()
-        finally:
-            self._is_letting_go = False
-
-    def _let_go_of_some(self, left: Iterator[_LookedAt], pace: Pace) -> bool:
-        """Discard, or signal, as much as there is time for; tell whether something may be left."""
-        for keys, work in left:
-            for key in keys:
-                if not self._directory.let_go(key):
-                    self._availability.signal(key)  # as what is discarded is
-            if pace.is_pause_due(work):
-                return True
-        return False
-
-    def _gone_keys(self) -> Iterator[_LookedAt]:
-        """Look group by group at what is known, or waited for, of the topics that are gone, until there are no more."""
-        while self._gone_topic_ids:
-            gone, self._gone_topic_ids = self._gone_topic_ids, set()
-            fetched = self._directory.known_group_ids().union(self._availability.listened_group_ids())
-            for group_id in fetched:
-                keys = self._directory.known_keys_of(group_id)
-                listened_keys = self._availability.listened_keys_of(group_id)
-                yield (), work_on(len(keys) + len(listened_keys))
-                for key in dict.fromkeys(key for key in chain(keys, listened_keys) if key.topic_id in gone):
-                    yield (key,), 1
 
     async def tend(self) -> int | None:
         """Go on with deletions that were interrupted, and begin those of topics that are gone. Raises nothing.

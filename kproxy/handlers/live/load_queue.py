@@ -1,20 +1,20 @@
 """`LoadQueue`: which share-partitions are loaded next, when very many are to be; `LoadUnderWay`: one that is loaded.
 
-What it brings is true for one `TopicStay`: as long as the cluster has the topic, and not when it has it again.
+What it brings is true as long as the cluster has the topic and this process the group, and not when it has them again:
+it hangs on a `Stay` of each.
 
 A session may be opened over thousands of them in some kilobytes, and left at once, while the state log takes seconds
 to answer. What waits here is a key; what is under way is a task.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from kproxy.errors import ShareStateStillLoading
 from kproxy.handlers.live.group_index import GroupIndex
 from kproxy.handlers.live.read_sizes import ReadSize
-from kproxy.handlers.live.unused_choices import StartChoice
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
 from kproxy.share.share_partition import SharePartition
 
@@ -25,8 +25,11 @@ OWN_PLACES: Final = 16
 """How many of one group are under way however many others are: a thousand of one group may hang."""
 
 
-class TopicStay:
-    """A topic's time in the cluster: one look at it tells of whatever is held of the topic whether it still holds."""
+K = TypeVar("K", TopicId, GroupId)
+
+
+class Stay:
+    """A topic's time in the cluster, or a group's in this process, which one look ends for whatever is held of it."""
 
     __slots__ = ("__weakref__", "is_over")
 
@@ -34,49 +37,87 @@ class TopicStay:
         self.is_over = False
 
 
-class TopicStays:
-    """The stays of topics of which anything is held; they are forgotten with the last of that."""
+class BothStays(NamedTuple):
+    """Those of a share-partition's topic and group."""
 
-    __slots__ = ("_stays",)
+    of_topic: Stay
+    of_group: Stay
+
+    @property
+    def is_over(self) -> bool:
+        """Whether one of them is: what is held is true no longer."""
+        return self.of_topic.is_over or self.of_group.is_over
+
+
+class Stays:
+    """The stays of topics and groups of which anything is held; they are forgotten with the last of that."""
+
+    __slots__ = ("_of_groups", "_of_topics")
 
     def __init__(self) -> None:
-        self._stays: WeakValueDictionary[TopicId, TopicStay] = WeakValueDictionary()
+        self._of_topics: WeakValueDictionary[TopicId, Stay] = WeakValueDictionary()
+        self._of_groups: WeakValueDictionary[GroupId, Stay] = WeakValueDictionary()
 
-    def of(self, topic_id: TopicId) -> TopicStay:
-        """Return the stay that is not over: another one than before the last `end`."""
-        stay = self._stays.get(topic_id)
-        if stay is None:
-            stay = self._stays[topic_id] = TopicStay()
-        return stay
+    def of(self, key: SharePartitionKey) -> BothStays:
+        """Return the stays that are not over: others than before they were ended the last time."""
+        return BothStays(_stay_in(self._of_topics, key.topic_id), _stay_in(self._of_groups, key.group_id))
 
-    def end(self, topic_ids: Collection[TopicId]) -> None:
-        """Let the stays of topics be over, at no cost for how much is held of them."""
+    def end(self, topic_ids: Iterable[TopicId], group_ids: Iterable[GroupId]) -> None:
+        """Let the stays of these be over, at no cost for how much is held of them."""
         for topic_id in topic_ids:
-            if (stay := self._stays.pop(topic_id, None)) is not None:
-                stay.is_over = True
+            _end_in(self._of_topics, topic_id)
+        for group_id in group_ids:
+            _end_in(self._of_groups, group_id)
+
+
+def _stay_in(stays: WeakValueDictionary[K, Stay], whose: K) -> Stay:
+    stay = stays.get(whose)
+    if stay is None:
+        stay = stays[whose] = Stay()
+    return stay
+
+
+def _end_in(stays: WeakValueDictionary[K, Stay], whose: K) -> None:
+    if (stay := stays.pop(whose, None)) is not None:
+        stay.is_over = True
 
 
 class LoadUnderWay:
     """One load of a share-partition: it goes on although nobody waits for it, and its end is signalled."""
 
-    __slots__ = ("failure", "is_outdated", "is_over", "stay")
+    __slots__ = ("_was_changed", "failure", "is_over", "stays")
 
-    def __init__(self, stay: TopicStay) -> None:
-        self.stay = stay
-        self.is_over = False
-        self.is_outdated = False
-        """The state was changed since it began: what it brings is not the truth any more."""
+    def __init__(self, stays: BothStays) -> None:
+        self.stays = stays
+        self.is_over = self._was_changed = False
         self.failure: Exception | None = None
         """Why the share-partition is not live at the end; None when it was."""
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the state was changed since it began: what it brings is not the truth any more."""
+        return self._was_changed or self.stays.is_over
+
+    def outdate(self) -> None:
+        """Note that the state was changed."""
+        self._was_changed = True
+
     def require_up_to_date(self, key: SharePartitionKey) -> None:
         """Raise ShareStateStillLoading when the state was changed meanwhile."""
-        if self.is_outdated or self.stay.is_over:
+        if self.is_outdated:
             raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
 
     def end(self, failure: Exception | None = None) -> None:
         """Note the end, and why nothing came of it."""
         self.is_over, self.failure = True, failure
+
+
+class StartChoice(NamedTuple):
+    """A start offset, and the epochs under which it was chosen."""
+
+    state_epoch: StateEpoch
+    leader_epoch: LeaderEpoch
+    start_offset: int
 
 
 @dataclass(slots=True)
@@ -86,7 +127,7 @@ class LiveEntry:
     share_partition: SharePartition
     state_epoch: StateEpoch
     leader_epoch: LeaderEpoch
-    stay: TopicStay
+    stays: BothStays
     read_size: ReadSize = field(default_factory=ReadSize)
     choice: StartChoice | None = None
     """Its start offset, if that was chosen by this load, and nothing was written since."""

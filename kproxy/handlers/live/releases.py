@@ -63,7 +63,7 @@ class Releases:
     def _expire_locks_of(self, key: SharePartitionKey, now_ms: int, writes: StateWrites) -> int:
         """Take back the records of one share-partition; return how much work that was."""
         share_partition = self._services.directory.with_current_limits(key)
-        if share_partition is None:  # its topic is gone, and it is about to be discarded
+        if share_partition is None:  # its topic or slot is gone, and it is about to be discarded
             return work_on(0)
         work = work_on(share_partition.run_count)
         holders = holders_due(share_partition.view(), now_ms)

@@ -5,7 +5,7 @@ the live object and forgets it; the next fetch builds another from what is durab
 then available again, which merely ends locks early.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -19,12 +19,12 @@ from kproxy.errors import (
 )
 from kproxy.handlers.live.group_index import GroupIndex
 from kproxy.handlers.live.load_failures import told_to_clients
-from kproxy.handlers.live.load_queue import LiveEntry, LoadQueue, LoadUnderWay, TopicStays
+from kproxy.handlers.live.load_queue import LiveEntry, LoadQueue, LoadUnderWay, StartChoice, Stays
 from kproxy.handlers.live.lock_deadlines import LockDeadlines
 from kproxy.handlers.live.offset_reset import OffsetReset
 from kproxy.handlers.live.pauses import Pace, SharedStart, let_others_go_on
 from kproxy.handlers.live.read_sizes import ReadSize
-from kproxy.handlers.live.unused_choices import StartChoice, UnusedChoices
+from kproxy.handlers.live.unused_choices import UnusedChoices
 from kproxy.handlers.offset_store import ShareOffsetStore
 from kproxy.handlers.ports import (
     Alarm,
@@ -118,7 +118,7 @@ class SharePartitionDirectory:
         self._offset_reset_of = offset_reset_of
         self._live: dict[SharePartitionKey, LiveEntry] = {}
         self._index = GroupIndex()
-        self._stays = TopicStays()
+        self._stays = Stays()
         self._unloads = SharedStart()
         self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
         self._loads = LoadQueue(self._begin_load)
@@ -156,7 +156,7 @@ class SharePartitionDirectory:
     def find(self, key: SharePartitionKey) -> SharePartition | None:
         """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
         live = self._live.get(key)
-        return None if live is None or live.stay.is_over else live.share_partition
+        return None if live is None or live.stays.is_over else live.share_partition
 
     def with_current_limits(self, key: SharePartitionKey) -> SharePartition | None:
         """Do the same, and give it the limits that its group has now: for who acquires, acknowledges or releases."""
@@ -181,8 +181,8 @@ class SharePartitionDirectory:
         if (load := self._loading.get(key)) is not None:
             return load
         if key in self._live and self.find(key) is None:
-            self.discard(key)  # its topic ended, and is back
-        load = LoadUnderWay(self._stays.of(key.topic_id))
+            self.discard(key)  # its topic or group ended, and is back
+        load = LoadUnderWay(self._stays.of(key))
         try:
             # Before anybody is told that a load ended: else two fetches would wake each other until the slot is ready.
             self._require_ready(key)
@@ -205,27 +205,22 @@ class SharePartitionDirectory:
         """
         self._unused_choices.forget(key)
         if doubted is None and key in self._loading:
-            self._loading[key].is_outdated = True
+            self._loading[key].outdate()
         live = self._live.get(key)
         if live is None or (doubted is not None and live.share_partition is not doubted):
             return
-        live.share_partition.fence()
-        del self._live[key]
-        self._index.remove(key)
-        self._deadlines.forget(key)
+        self._forget(live.share_partition)
         self._ports.availability.signal(key)  # fetches that wait for it look again: the next one loads it
 
-    def end_topics(self, topic_ids: Collection[TopicId]) -> None:
-        """Let nothing that is there of these topics be found or become live; call `let_go` with each known key."""
-        self._stays.end(topic_ids)
+    def end(self, topic_ids: Iterable[TopicId] = (), group_ids: Iterable[GroupId] = ()) -> None:
+        """Let nothing that is there of these be found or become live; call `let_go` with each known key."""
+        self._stays.end(topic_ids, group_ids)
 
-    def let_go(self, key: SharePartitionKey) -> bool:
-        """Discard what is left of `key` of an ended topic, unless it was loaded since; tell if that was live."""
-        if self.find(key) is not None or key in self._loading:
-            return False
-        was_live = key in self._live
-        self.discard(key)
-        return was_live
+    def let_go(self, key: SharePartitionKey) -> None:
+        """Forget what is left of `key` of an ended topic or group, and nothing that came since; signal nobody."""
+        self._unused_choices.forget_ended(key)
+        if (live := self._live.get(key)) is not None and live.stays.is_over:
+            self._forget(live.share_partition)
 
     async def unload_unwanted(self, group_ids: Collection[GroupId]) -> None:
         """Forget what is live of those of the groups that nobody fetches for any more.
@@ -234,8 +229,6 @@ class SharePartitionDirectory:
         under way stays until that is settled: a load would not see it yet.
         """
         unwanted = {group_id for group_id in group_ids if not self._is_wanted(group_id)}
-        if not unwanted:
-            return
         for key in self._loads.drop(unwanted):
             self._loading.pop(key).end(ShareStateStillLoading(f"nobody fetches for {key} any more"))
         pace = Pace(start=self._unloads)
@@ -343,7 +336,7 @@ class SharePartitionDirectory:
             state_batches=state.state_batches,
             limits=self._limits_of(key.group_id),
         )
-        return LiveEntry(share_partition, state.state_epoch, state.leader_epoch, load.stay, choice=choice)
+        return LiveEntry(share_partition, state.state_epoch, state.leader_epoch, load.stays, choice=choice)
 
     async def _without_unused_choice(
         self, key: SharePartitionKey, state: DurableShareState | None
@@ -397,4 +390,10 @@ class SharePartitionDirectory:
         if live.is_unwanted:
             self.discard(key)
             if live.choice is not None and not live.share_partition.in_flight_count:
-                self._unused_choices.note(key, live.choice)
+                self._unused_choices.note(key, live.choice, live.stays)
+
+    def _forget(self, share_partition: SharePartition) -> None:
+        share_partition.fence()
+        del self._live[share_partition.key]
+        self._index.remove(share_partition.key)
+        self._deadlines.forget(share_partition.key)

@@ -6,20 +6,12 @@ ever held a record from there: after a restart, in doubt, or when another proces
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from kproxy.handlers.live.group_index import GroupIndex
-from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
+from kproxy.handlers.live.load_queue import BothStays, StartChoice
+from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.state_batches import UNKNOWN_COMPLETE_COUNT
 from kproxy.statelog.durable_state import DurableShareState
-
-
-class StartChoice(NamedTuple):
-    """A start offset, and the epochs under which it was chosen."""
-
-    state_epoch: StateEpoch
-    leader_epoch: LeaderEpoch
-    start_offset: int
 
 
 class UnusedChoices:
@@ -28,7 +20,7 @@ class UnusedChoices:
     __slots__ = ("_choices", "index")
 
     def __init__(self) -> None:
-        self._choices: dict[SharePartitionKey, StartChoice] = {}
+        self._choices: dict[SharePartitionKey, tuple[StartChoice, BothStays]] = {}
         self.index = GroupIndex()
         """The same share-partitions, by their group."""
 
@@ -37,14 +29,20 @@ class UnusedChoices:
         """The share-partitions with one."""
         return self._choices
 
-    def note(self, key: SharePartitionKey, choice: StartChoice) -> None:
-        """Remember `choice`, which nobody used."""
-        self._choices[key] = choice
+    def note(self, key: SharePartitionKey, choice: StartChoice, stays: BothStays) -> None:
+        """Remember `choice`, which nobody used, as long as the stays in which it was made are not over."""
+        self._choices[key] = choice, stays
         self.index.add(key)
 
     def forget(self, key: SharePartitionKey) -> None:
         """Let what is durable of `key` be in force."""
         self._forgotten(key)
+
+    def forget_ended(self, key: SharePartitionKey) -> None:
+        """Do the same, unless the choice of `key` still counts."""
+        noted = self._choices.get(key)
+        if noted is not None and noted[1].is_over:
+            self._forgotten(key)
 
     def take(self, key: SharePartitionKey, loaded: DurableShareState) -> bool:
         """Forget the choice of `key`; tell whether it is all that there is in `loaded`, and this load the next one."""
@@ -54,7 +52,8 @@ class UnusedChoices:
         )
 
     def _forgotten(self, key: SharePartitionKey) -> StartChoice | None:
-        choice = self._choices.pop(key, None)
-        if choice is not None:
-            self.index.remove(key)
-        return choice
+        choice, stays = self._choices.pop(key, (None, None))
+        if stays is None:
+            return None
+        self.index.remove(key)
+        return None if stays.is_over else choice

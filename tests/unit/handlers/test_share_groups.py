@@ -315,7 +315,7 @@ async def test_only_the_share_partitions_of_a_slot_are_discarded() -> None:
     live = world.groups.directory.find(first)
 
     # When
-    world.groups.discard_share_partitions([first])
+    world.discard([first])
 
     # Then
     assert world.groups.directory.find(first) is None

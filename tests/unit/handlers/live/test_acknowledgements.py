@@ -353,7 +353,7 @@ async def test_an_acknowledgement_for_a_slot_that_is_not_here_says_why(
     world = ShareGroupWorld()
     alice = await a_member_with_records(world)
     world.group_log.unreadiness = refusal
-    world.groups.discard_share_partitions([world.key()])
+    world.discard([world.key()])
 
     # When
     answer = await alice.acknowledge({(ORDERS, 0): [(0, 9, [ACCEPT])]})

@@ -160,7 +160,7 @@ async def test_what_is_discarded_meanwhile_is_passed_over() -> None:
     ending = await begin(alice.disconnect())
 
     # When
-    world.groups.discard_share_partitions([world.key(partition=LAST)])
+    world.discard([world.key(partition=LAST)])
     await ending
 
     # Then

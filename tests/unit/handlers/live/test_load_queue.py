@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kproxy.errors import ShareStateStillLoading
-from kproxy.handlers.live.load_queue import MOST_LOADS, OWN_PLACES, LoadQueue, LoadUnderWay, TopicStays
+from kproxy.handlers.live.load_queue import MOST_LOADS, OWN_PLACES, LoadQueue, LoadUnderWay, Stays
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired
 from tests.worlds.waiting import until_all_wait
@@ -185,31 +185,42 @@ async def test_loads_that_wait_while_the_state_log_hangs_go_with_the_session_tha
     assert len(world.state_log.loads) == MOST_LOADS + OWN_PLACES
 
 
-def test_the_end_of_the_stay_of_a_topic_concerns_all_that_began_in_it_and_nothing_later() -> None:
+HERE = SharePartitionKey(GroupId("g"), TopicId(b"here"), 0)
+
+
+@pytest.mark.parametrize(
+    ("topic_ids", "group_ids"),
+    [([HERE.topic_id, TopicId(b"unheard of")], []), ([], [HERE.group_id, GroupId("new")])],
+)
+def test_the_end_of_a_stay_concerns_all_that_began_in_it_and_nothing_later(
+    topic_ids: list[TopicId], group_ids: list[GroupId]
+) -> None:
     # Given
-    stays = TopicStays()
-    first, other = stays.of(TopicId(b"gone")), stays.of(TopicId(b"stays"))
-    load = LoadUnderWay(stays.of(TopicId(b"gone")))
+    stays = Stays()
+    first = stays.of(HERE)
+    other = stays.of(HERE._replace(topic_id=TopicId(b"there"), group_id=GroupId("another")))
+    load = LoadUnderWay(stays.of(HERE))
 
     # When
-    stays.end([TopicId(b"gone"), TopicId(b"unheard of")])
+    stays.end(topic_ids, group_ids)
 
     # Then
-    later = stays.of(TopicId(b"gone"))
+    later = stays.of(HERE)
     assert (first.is_over, other.is_over, later.is_over) == (True, False, False)
-    assert load.stay is first
+    assert load.is_outdated
     with pytest.raises(ShareStateStillLoading, match="was changed while it was loaded"):
-        load.require_up_to_date(SharePartitionKey(GroupId("g"), TopicId(b"gone"), 0))
+        load.require_up_to_date(HERE)
 
 
-def test_a_stay_of_which_nothing_is_held_any_more_is_forgotten() -> None:
+def test_stays_of_which_nothing_is_held_any_more_are_forgotten() -> None:
     # Given
-    stays = TopicStays()
-    stay = stays.of(TopicId(b"orders"))
-    while_held = len(stays._stays)
+    stays = Stays()
+    both = stays.of(HERE)
+    while_held = len(stays._of_topics), len(stays._of_groups)
 
     # When
-    del stay
+    del both
 
     # Then
-    assert (while_held, len(stays._stays)) == (1, 0)
+    assert while_held == (1, 1)
+    assert (len(stays._of_topics), len(stays._of_groups)) == (0, 0)

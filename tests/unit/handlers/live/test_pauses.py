@@ -389,7 +389,7 @@ async def test_a_share_partition_that_is_discarded_while_others_have_a_turn_is_l
         await asyncio.sleep(0)
 
     # When
-    world.groups.discard_share_partitions([world.key(partition=PARTITION_COUNT - 2)])
+    world.discard([world.key(partition=PARTITION_COUNT - 2)])
     taken = partitions_of(await task).keys() | partitions_of(await alice.fetch(max_records=10_000)).keys()
 
     # Then

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kproxy.handlers.live.unused_choices import StartChoice, UnusedChoices
+from kproxy.handlers.live.load_queue import StartChoice, Stays
+from kproxy.handlers.live.unused_choices import UnusedChoices
 from kproxy.share.identifiers import LeaderEpoch, SnapshotEpoch, StateEpoch
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import UNKNOWN_COMPLETE_COUNT, StateBatch
@@ -18,9 +19,9 @@ LOADED_AGAIN = DurableShareState(
 )
 
 
-def noted() -> UnusedChoices:
+def noted(stays: Stays | None = None) -> UnusedChoices:
     choices = UnusedChoices()
-    choices.note(KEY, CHOICE)
+    choices.note(KEY, CHOICE, (stays or Stays()).of(KEY))
     return choices
 
 
@@ -39,6 +40,29 @@ def test_a_choice_that_was_forgotten_is_not_taken() -> None:
     choices.forget(KEY)
 
     assert not choices.take(KEY, LOADED_AGAIN)
+
+
+def test_a_choice_made_before_the_group_was_lost_is_not_taken_when_it_is_back() -> None:
+    stays = Stays()
+    choices = noted(stays)
+
+    stays.end((), [KEY.group_id])
+
+    assert choices.keys
+    assert not choices.take(KEY, LOADED_AGAIN)
+
+
+def test_what_is_let_go_of_is_a_choice_of_a_stay_that_is_over_and_no_other() -> None:
+    stays = Stays()
+    ended, noted_since = noted(stays), UnusedChoices()
+    stays.end((), [KEY.group_id])
+    noted_since.note(KEY, CHOICE, stays.of(KEY))
+
+    for choices in (ended, noted_since):
+        choices.forget_ended(KEY)
+
+    assert not ended.keys
+    assert noted_since.take(KEY, LOADED_AGAIN)
 
 
 @pytest.mark.parametrize(
