@@ -22,6 +22,7 @@ from kproxy.handlers.backlog import Backlog, Backlogs
 from kproxy.handlers.ports import Clock
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.share_group_image import StateTopics
 
 WINDOWS_AT_ONCE: Final = 100
 """After so many, about a millisecond, whoever waits for the proxy has a turn."""
@@ -81,9 +82,8 @@ class GroupProgress:
         async for group_id in in_turns(group_ids, at_once=WINDOWS_AT_ONCE):
             group = self.coordinator.find(group_id)
             initialized = {} if group is None else group.topics.state_partitions.initialized
-            for topic_id, topic in initialized.items():
-                async for partition in in_turns(topic.partitions):
-                    found[SharePartitionKey(group_id, topic_id, partition)] = topic.topic_name
+            async for key, name in in_turns(_named_keys(group_id, initialized)):
+                found[key] = name  # noqa: PERF403 - to take over a whole dictionary has no turns
         return found
 
     def _window(self, key: SharePartitionKey, name: str | None) -> SharePartitionWindow:
@@ -97,3 +97,9 @@ class GroupProgress:
             return durable_window(key, slots.state_of(key), name)
         except ApiError as refusal:
             return unknown_window(key, name, str(refusal))
+
+
+def _named_keys(group_id: GroupId, topics: StateTopics) -> Iterator[tuple[SharePartitionKey, str]]:
+    for topic_id, topic in topics.items():
+        for partition in topic.partitions:
+            yield SharePartitionKey(group_id, topic_id, partition), topic.topic_name

@@ -44,6 +44,7 @@ from kproxy.admin.turns import AT_ONCE, in_turns
 from kproxy.admin.views import JsonObject, item
 from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
 from kproxy.handlers.backlog import Backlogs
+from kproxy.handlers.live.pauses import let_other_looks_go_on
 from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.handlers.ports import Background, Clock, TopicDescription
 from kproxy.share.group_coordinator import GroupCoordinator
@@ -259,6 +260,7 @@ class LocalAnswers:
             group = self._inspected.coordinator.describe(group_id)
         except GroupIdNotFound as gone:
             raise NothingThere(str(gone)) from gone
+        await let_other_looks_go_on()  # it may have taken as long as a turn should
         now_ms, directory = self._inspected.clock.now_ms(), self._inspected.directory
         held = await holdings(directory, now_ms=now_ms, only=group_id)
         described = group_description(

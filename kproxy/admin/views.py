@@ -227,14 +227,19 @@ def _head(kind: str, as_of_ms: int) -> JsonObject:
     return {"apiVersion": API_VERSION, "kind": kind, "asOf": iso_time(as_of_ms)}
 
 
+_PLAIN: Final = frozenset({int, str})
+
+
 @cache
 def _names(view_class: "type[DataclassInstance]") -> tuple[tuple[str, str], ...]:
     return tuple((field.name, camel_case(field.name)) for field in fields(view_class))
 
 
 def _json(value: object) -> object:
-    if isinstance(value, (list, tuple)):
-        return [_json(member) for member in value]
+    if isinstance(
+        value, (list, tuple)
+    ):  # of a hundred thousand numbers, where a member has as many partitions
+        return [member if type(member) in _PLAIN else _json(member) for member in value]
     if is_dataclass(value) and not isinstance(value, type):
         return item(value)
     return value

@@ -5,10 +5,14 @@ from collections.abc import Sequence
 
 from kproxy.admin.group_progress import WINDOWS_AT_ONCE, GroupProgress
 from kproxy.admin.progress_views import SharePartitionProgress
-from kproxy.share.identifiers import GroupId, TopicIdPartition
+from kproxy.admin.turns import AT_ONCE
+from kproxy.share.heartbeat import Heartbeat, TopicPartitions
+from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
+from kproxy.share.limits import GroupLimits
 from tests.in_memory.inspectable import NOON_MS, ORDERS, PAYMENTS, Inspectable
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_partition_reader import InMemoryLog
+from tests.worlds.waiting import turns_during
 
 WORKERS = GroupId("workers")
 
@@ -202,3 +206,23 @@ def test_others_have_their_turns_while_very_many_share_partitions_are_looked_at(
 
     # Then
     assert turns >= 2_000 / WINDOWS_AT_ONCE
+
+
+async def test_others_have_turns_while_what_a_group_has_initialized_of_many_narrow_topics_is_looked_at() -> (
+    None
+):
+    # Given
+    inspectable = Inspectable()
+    topics = {
+        f"topic-{number:04}": TopicPartitions(TopicId(f"id-of-topic-{number:04}".encode()), 4)
+        for number in range(AT_ONCE)
+    }
+    heartbeat = Heartbeat(WORKERS, MemberId("alice"), 0, None, tuple(topics), "client", "/127.0.0.1")
+    begun = inspectable.coordinator.admit(heartbeat, topics=topics, limits=GroupLimits(), now_ms=0)
+    inspectable.coordinator.initialized(WORKERS, [key for topic in begun for key in topic.share_partitions()])
+
+    # When
+    turn_count = await turns_during(looking_at(inspectable)._names([WORKERS], ()))
+
+    # Then
+    assert turn_count >= 4

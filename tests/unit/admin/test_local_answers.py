@@ -6,6 +6,8 @@ import pytest
 from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.questions import Endpoint, Question
 from kproxy.admin.turns import AT_ONCE
+from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupView
+from kproxy.share.identifiers import GroupId
 from kproxy.statelog.slot_status import SlotState
 from tests.in_memory.inspectable import Inspectable, acquire
 from tests.in_memory.inspectable_fleet import InspectableFleet
@@ -77,6 +79,29 @@ async def test_of_a_group_each_member_is_told_when_it_is_due() -> None:
     members = iter(told.nested["members"])
     assert [next(members)["memberId"], next(members)["memberId"]] == ["alice", "bob"]
     assert "members" not in next(iter(told.items))
+
+
+async def test_others_have_a_turn_between_a_description_of_a_group_and_what_is_made_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of one with a hundred thousand partitions each takes as long as a turn should."""
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    had_turn = asyncio.Event()
+    describe = GroupCoordinator.describe
+
+    def describe_and_ask_for_a_turn(coordinator: GroupCoordinator, group_id: GroupId) -> ShareGroupView:
+        asyncio.get_running_loop().call_soon(had_turn.set)
+        return describe(coordinator, group_id)
+
+    monkeypatch.setattr(GroupCoordinator, "describe", describe_and_ask_for_a_turn)
+
+    # When
+    await LocalAnswers(inspectable.inspected()).answer(Question(Endpoint.GROUP, "workers"))
+
+    # Then
+    assert had_turn.is_set()
 
 
 def a_process_with_a_slot_of_another() -> Inspectable:
