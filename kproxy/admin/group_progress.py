@@ -17,6 +17,7 @@ from kproxy.admin.progress_views import (
 from kproxy.admin.share_views import TopicNames
 from kproxy.admin.state_log_views import StateLogSlots
 from kproxy.admin.turns import in_order, in_turns
+from kproxy.admin.windows_in_flight import LimitsOf
 from kproxy.errors import ApiError
 from kproxy.handlers.backlog import Backlog, Backlogs
 from kproxy.handlers.ports import Clock
@@ -41,6 +42,7 @@ class GroupProgress:
     state_log: Callable[[], StateLogSlots | None]
     backlogs: Backlogs
     wall_clock: Clock
+    limits_of: LimitsOf
 
     async def of(self, group_id: GroupId, *, has_lag: bool) -> Iterator[SharePartitionProgress]:
         """Return the share-partitions of a group by topic name and number; without `has_lag` no broker is asked.
@@ -94,9 +96,10 @@ class GroupProgress:
         if slots is None:
             return unknown_window(key, name, "the state log is not there yet")
         try:
-            return durable_window(key, slots.state_of(key), name)
+            state = slots.state_of(key)
         except ApiError as refusal:
             return unknown_window(key, name, str(refusal))
+        return durable_window(key, state, name, self.limits_of(key.group_id).partition_max_record_locks)
 
 
 def _named_keys(group_id: GroupId, topics: StateTopics) -> Iterator[tuple[SharePartitionKey, str]]:

@@ -6,7 +6,7 @@
 | `/api/v1/groups?lag=` | every share group with its lag; `lag=false` asks no broker |
 | `/api/v1/groups/{g}?lag=` | one group with its members and share-partitions; `lag=false` asks no broker |
 | `/api/v1/sessions?group=&member=` | open share sessions |
-| `/api/v1/in-flight?group=&topic=&partition=` | runs of offsets in flight; `topic` is a name or an id |
+| `/api/v1/in-flight?group=&topic=&partition=` | runs of offsets, fetched from now or not; `topic` is a name or an id |
 | `…&state=&member=&deliveries=&held=` | those in this state, of this member, tried and held (ms) at least so much |
 | `POST /api/v1/actions` | what operators do: see `operators/routes.py` |
 | `/api/v1/state-log` | the slots of the state log, and which topic of which cluster holds them |

@@ -5,7 +5,6 @@ Lists are in the order of group ids, so that those of several processes can be j
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from heapq import merge
 from typing import Final
 
 from kproxy.admin.activity.happenings import (
@@ -34,14 +33,13 @@ from kproxy.admin.share_views import (
     TopicNames,
     group_description,
     group_summary,
-    in_flight_views,
-    is_wanted,
     member_views,
     session_view,
 )
 from kproxy.admin.state_log_views import StateLogSlots, doubt_of_slots, durable_state_view
-from kproxy.admin.turns import AT_ONCE, in_turns
+from kproxy.admin.turns import in_turns
 from kproxy.admin.views import JsonObject, item
+from kproxy.admin.windows_in_flight import LimitsOf, WindowsInFlight
 from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
 from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.live.pauses import let_other_looks_go_on
@@ -63,7 +61,8 @@ class Inspected:
 
     `state_log` returns the slots, None as long as it is not known how many there are; `state_topic` the topic that
     holds their share-partitions, which is known when they are; `cluster_id` the backing cluster's, None before it was
-    met. `backlogs` asks the brokers what only they know. `unavailable` is why share groups are not served, whatever
+    met. `backlogs` asks the brokers what only they know. `limits_of` says the limits of a group's share-partitions as
+    it is configured now. `unavailable` is why share groups are not served, whatever
     becomes of slots, so that what there is of them in memory is not the truth, or not all of it; empty while they are.
     `owners` says who owns which slots, `brokers` which brokers there are, `slot_place` on which of them a slot is, and
     `counts` what happened to the records of a group since this process began.
@@ -83,6 +82,7 @@ class Inspected:
     cluster_id: Callable[[], str | None]
     backlogs: Backlogs
     background: Background
+    limits_of: LimitsOf
     unavailable: Callable[[], str] = str
     owners: SlotOwners = field(default_factory=Alone)
     counts: Callable[[GroupId], GroupCounts] = lambda _: GroupCounts()
@@ -106,7 +106,7 @@ class Told:
 class LocalAnswers:
     """Answers questions, whatever their scope. It changes nothing."""
 
-    __slots__ = ("_answers", "_inspected", "_known", "_progress", "lags")
+    __slots__ = ("_answers", "_inspected", "_known", "_progress", "_windows", "lags")
 
     def __init__(self, inspected: Inspected) -> None:
         self._inspected = inspected
@@ -124,6 +124,16 @@ class LocalAnswers:
             state_log=inspected.state_log,
             backlogs=inspected.backlogs,
             wall_clock=inspected.wall_clock,
+            limits_of=inspected.limits_of,
+        )
+        self._windows = WindowsInFlight(
+            coordinator=inspected.coordinator,
+            directory=inspected.directory,
+            topic_name=inspected.topic_name,
+            client_id=inspected.client_id,
+            clock=inspected.clock,
+            state_log=inspected.state_log,
+            limits_of=inspected.limits_of,
         )
         self.lags: Final = GroupLags(
             self._progress,
@@ -213,7 +223,7 @@ class LocalAnswers:
         Raises NothingThere: nothing is known of it, or nothing of it is in memory.
         """
         wanted = {"group": group, "topic": topic, "partition": str(partition)}
-        found = next(await self._keys_of(wanted), None)
+        found = next(await self._windows.live_keys(wanted), None)
         if found is None:
             self._known.require(wanted)
             raise NothingThere(
@@ -310,54 +320,19 @@ class LocalAnswers:
     async def _in_flight(self, question: Question) -> Told:
         places = {name: value for name, value in question.wanted.items() if name not in _OF_RUNS}
         self._known.require(places)
-        keys: Iterable[SharePartitionKey] = await self._keys_of(places)
+        keys: Iterable[SharePartitionKey] = await self._windows.keys(places)
         member = question.wanted.get("member")
         if member is not None:
             # Somebody of this id may hold records, in the group or gone.
-            keys = found = await self._with_runs(keys, {"member": member})
+            keys = found = await self._windows.with_runs(keys, {"member": member})
             if not found:
                 self._known.require(
                     {name: value for name, value in question.wanted.items() if name in {"group", "member"}}
                 )
         of_runs = {name: value for name, value in question.wanted.items() if name in _OF_RUNS}
         if set(of_runs) - {"member"}:
-            keys = await self._with_runs(keys, of_runs)
-        return Told("InFlightRecords", self._runs(keys, question.wanted))
-
-    async def _with_runs(
-        self, keys: Iterable[SharePartitionKey], of_runs: Mapping[str, str]
-    ) -> list[SharePartitionKey]:
-        """Return those with a run that is wanted: what an answer passes over is found out before it begins."""
-        return [key async for key in in_turns(keys) if any(self._runs((key,), of_runs))]
-
-    def _runs(self, keys: Iterable[SharePartitionKey], wanted: Mapping[str, str]) -> Iterator[JsonObject]:
-        inspected = self._inspected
-        for key in keys:
-            share_partition = inspected.directory.find(key)
-            if share_partition is None:
-                continue  # unloaded since the answer began
-            name = inspected.topic_name(key.topic_id)
-            window = share_partition.view()
-            for view in in_flight_views(window, name, inspected.client_id, now_ms=inspected.clock.now_ms()):
-                if is_wanted(view, wanted):
-                    yield item(view)
-
-    async def _keys_of(self, wanted: Mapping[str, str]) -> Iterator[SharePartitionKey]:
-        """Yield the live share-partitions that are asked for, in order: sorted in portions, merged as they are due."""
-        names, topic = self._inspected.topic_name, wanted.get("topic")
-        portions: list[list[SharePartitionKey]] = [[]]
-        async for key in in_turns(tuple(self._inspected.directory.keys())):
-            if (
-                wanted.get("group", key.group_id) == key.group_id
-                and int(wanted.get("partition", key.partition)) == key.partition
-                and (topic is None or topic in (names(key.topic_id), topic_id_text(key.topic_id)))
-            ):
-                portions[-1].append(key)
-            if len(portions[-1]) == AT_ONCE:
-                portions[-1].sort()
-                portions.append([])
-        portions[-1].sort()
-        return merge(*portions)
+            keys = await self._windows.with_runs(keys, of_runs)
+        return Told("InFlightRecords", map(item, self._windows.runs(keys, question.wanted)))
 
     # ------------------------------------------------ the state log
 

@@ -19,8 +19,8 @@ class SharePartitionWindow:
     """What kproxy itself knows of a share-partition, at one moment.
 
     Offsets from `start_offset` (SPSO) to `end_offset` (SPEO), both inclusive, are in flight; they are equal when
-    nothing is. `delivery_complete_count` of them are done with. None is not known; `reason` says why. Of a live one
-    `in_flight_limit` says how many records may be in flight (`group.share.partition.max.record.locks`).
+    nothing is. `delivery_complete_count` of them are done with. None is not known; `reason` says why.
+    `in_flight_limit` says how many records may be in flight now (`group.share.partition.max.record.locks`).
     """
 
     key: SharePartitionKey
@@ -77,7 +77,10 @@ def live_window(share_partition: SharePartition, topic_name: str | None) -> Shar
 
 
 def durable_window(
-    key: SharePartitionKey, state: DurableShareState | None, topic_name: str | None
+    key: SharePartitionKey,
+    state: DurableShareState | None,
+    topic_name: str | None,
+    in_flight_limit: int | None = None,
 ) -> SharePartitionWindow:
     """Return the window that a share-partition would be loaded with.
 
@@ -105,6 +108,7 @@ def durable_window(
         in_flight_count=max(0, last_offset + 1 - start_offset),
         delivery_complete_count=max(0, counted - passed) if is_counted else None,
         reason="" if is_counted else "the durable state does not count the records done with",
+        in_flight_limit=in_flight_limit,
     )
 
 

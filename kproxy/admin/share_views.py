@@ -143,7 +143,8 @@ class InFlightView:
     negative: a lock that has ended may stand for some milliseconds more. `lock_duration_ms` is how long the group's
     locks last, so that the member has held it, or renewed it, for the difference. `client_id` is empty when nobody
     knows it. After `delivery_count_limit` attempts a record is archived. `blocked_by` is the first offset that is not
-    done with, which the start offset cannot pass; None for the run that begins with it.
+    done with, which the start offset cannot pass; None for the run that begins with it. One that is not `is_live` is of
+    a share-partition that nobody fetches from: as the state log has it, and as it will be loaded.
     """
 
     group_id: str
@@ -160,6 +161,7 @@ class InFlightView:
     lock_remaining_ms: int | None
     lock_duration_ms: int | None
     blocked_by: int | None
+    is_live: bool
 
     @property
     def held_ms(self) -> int | None:
@@ -263,9 +265,14 @@ def session_view(
 
 
 def in_flight_views(
-    window: SharePartitionView, topic_name: str | None, clients: ClientIds, *, now_ms: int
+    window: SharePartitionView,
+    topic_name: str | None,
+    clients: ClientIds,
+    *,
+    now_ms: int,
+    is_live: bool = True,
 ) -> Iterator[InFlightView]:
-    """Yield the runs of a live share-partition in ascending order. `now_ms` is of the clock of the deadlines."""
+    """Yield the runs of a share-partition in ascending order. `now_ms` is of the clock of the deadlines."""
     topic_id = topic_id_text(window.key.topic_id)
     for run in window.ranges:
         yield InFlightView(
@@ -283,6 +290,7 @@ def in_flight_views(
             lock_remaining_ms=_remaining_ms(run, now_ms),
             lock_duration_ms=None if run.lock_deadline_ms is None else window.limits.record_lock_duration_ms,
             blocked_by=None if run.first_offset == window.start_offset else window.start_offset,
+            is_live=is_live,
         )
 
 

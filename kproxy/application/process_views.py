@@ -105,6 +105,7 @@ def _inspected(parts: AdminParts) -> Inspected:
         cluster_id=lambda: parts.metadata.cluster_id,
         backlogs=BacklogSurvey(metadata=parts.metadata, connections=parts.connections),
         background=parts.background,
+        limits_of=parts.share_groups.limits_of,
         counts=parts.share_groups.counters.of_group,
         unavailable=parts.vitals.why_in_doubt,
         owners=parts.fleet,

@@ -16,6 +16,7 @@ from kproxy.share.limits import ShareLimits
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
+    from kproxy.admin.share_views import InFlightView
     from kproxy.share.identifiers import GroupId, SharePartitionKey
     from kproxy.share.share_group_image import ShareGroupImage
     from kproxy.statelog.durable_state import DurableShareState
@@ -79,7 +80,6 @@ def durable_in_flight(
     Raises NotThere, CommandFailed and ClientFailed.
     """
     from kproxy.admin.share_views import in_flight_views
-    from kproxy.admin.views import item
     from kproxy.clients.history.selection import Selected
     from kproxy.share.identifiers import topic_id_text
     from kproxy.share.share_partition import SharePartition
@@ -103,7 +103,7 @@ def durable_in_flight(
             limits=groups.limits(key.group_id, usual),
         ).view()
         name = groups.topic_names.get(topic_id_text(key.topic_id))
-        items += [item(view) for view in in_flight_views(window, name, lambda *_: "", now_ms=0)]
+        items += [_unheld(view) for view in in_flight_views(window, name, lambda *_: "", now_ms=0)]
     selected.require_known(cluster.settings.state_topic_name)
     return _answer("InFlightRecords", items, groups.unusable_count + unusable_count)
 
@@ -139,6 +139,13 @@ def _durable_states(
             fold = folds.setdefault(number, StateLogFold(on_corrupt="skip"))
             unusable_count += _is_unusable(fold.apply(record))
     return {key: state for fold in folds.values() for key, state in fold.states.items()}, unusable_count
+
+
+def _unheld(run: "InFlightView") -> dict[str, object]:
+    """Return a run as the admin port tells of it, but for whether anybody fetches: that is not in the log."""
+    from kproxy.admin.views import item
+
+    return {name: value for name, value in item(run).items() if name != "live"}
 
 
 def _without_others(group: str | None) -> Unread | None:

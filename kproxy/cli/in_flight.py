@@ -32,12 +32,13 @@ _COLUMNS = (
     Column("LOCK-DURATION-MS", "lockDurationMs", is_wide=True),
     Column("DELIVERY-LIMIT", "deliveryCountLimit", is_wide=True),
     Column("BLOCKED-BY", "blockedBy", is_wide=True),
+    Column("LIVE", lambda run: run.get("live", True), is_wide=True),
 )
 
 STATES = ("Available", "Acquired", "Acknowledged", "Archiving", "Archived")
 
 _NOTHING = (
-    "Nothing of that is in flight: nobody fetches from it now, or all that was fetched is done with. "
+    "Nothing of that is in flight: nothing was fetched, or all that was is done with. "
     "kproxy groups describe shows what waits."
 )
 
@@ -96,11 +97,12 @@ def list_(  # noqa: PLR0913 - one for each option
     output: str,
     no_headers: bool,
 ) -> None:
-    """List runs of offsets between start offset and end offset of live share-partitions.
+    """List runs of offsets between start offset and end offset of share-partitions.
 
     Answers "what is stuck, who holds it, and how often was it tried?" LOCK-MS is how long an acquired record may
     still be held. When its lock has ended a record is Available, and held by nobody: DELIVERIES goes on to tell how
-    often it was tried, and kproxy log audit --offset N who had it.
+    often it was tried, and kproxy log audit --offset N who had it. Of a share-partition that nobody fetches from, as of
+    a group whose members all left, the state log tells (LIVE no, with -o wide): nothing of it is held.
     """
     query = {
         "group": group,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import click
 
@@ -14,6 +14,8 @@ from kproxy.clients.admin_port import Item, answer_of, items_of
 F = TypeVar("F", bound=Callable[..., object])
 P = ParamSpec("P")
 R = TypeVar("R")
+
+NOT_LIVE: Final = "nobody fetches from it now, and this is what the state log has"
 
 
 def one_share_partition(command: F) -> F:
@@ -74,6 +76,11 @@ def runs_of(
         query: dict[str, str | int | None] = {"group": group, "topic": topic, "partition": partition}
         answer = answer_of(admin_url, "in-flight", query=query)
     return answer, items_of(answer)
+
+
+def is_live(runs: Sequence[Item]) -> bool:
+    """Tell whether somebody fetches from the share-partition of `runs`, as far as the answer says."""
+    return all(run.get("live", True) for run in runs)
 
 
 def say_source(log: BackingCluster | None) -> None:

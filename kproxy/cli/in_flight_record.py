@@ -9,7 +9,14 @@ import click
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
-from kproxy.cli.in_flight_place import one_share_partition, runs_of, say_source, with_offset
+from kproxy.cli.in_flight_place import (
+    NOT_LIVE,
+    is_live,
+    one_share_partition,
+    runs_of,
+    say_source,
+    with_offset,
+)
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.output import with_form
 from kproxy.cli.watch import with_watch
@@ -87,6 +94,8 @@ def _facts(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
         held_ms = max(0, record["lockDurationMs"] - record["lockRemainingMs"])
         left = f"{record['lockRemainingMs'] / 1000:.1f} of {record['lockDurationMs'] / 1000:.1f} s left"
         yield "lock", f"acquired or renewed {held_ms / 1000:.1f} s ago, {left}"
+    if not is_live([record]):
+        yield "live", f"no: {NOT_LIVE}"
     blocked_by = record["blockedBy"]
     yield "blocked by", "nothing: it is the first one" if blocked_by is None else f"offset {blocked_by}"
     yield "next", record["next"]

@@ -9,7 +9,7 @@ import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.backing_cluster import BackingCluster
-from kproxy.cli.in_flight_place import one_share_partition, runs_of, say_source
+from kproxy.cli.in_flight_place import NOT_LIVE, is_live, one_share_partition, runs_of, say_source
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item
@@ -68,6 +68,8 @@ def _lines(runs: Sequence[Item], glyphs: Mapping[str, str], *, width: int) -> It
             yield f"{'':{label}}{tries}"
     yield "  ".join(_legend(strip, glyphs))
     yield _first_unfinished(runs)
+    if not is_live(runs):
+        yield f"{NOT_LIVE}: the next fetch takes over from there"
 
 
 def _drawn(cell: Cell, glyphs: Mapping[str, str]) -> str:

@@ -302,6 +302,10 @@ class ShareGroups:
         self._held.end()
         self.apis.end_waits()
 
+    def limits_of(self, group_id: GroupId) -> ShareLimits:
+        """Return the limits of the group's share-partitions, as it is configured now."""
+        return self._effective_limits.of(group_id)
+
     def groups_by_state(self) -> Mapping[tuple[str, ...], float]:
         """Return how many groups there are, by the state that describing them would show."""
         counts: dict[tuple[str, ...], float] = {(state.value,): 0 for state in ShareGroupState}

@@ -44,6 +44,7 @@ from kproxy.share.identifiers import (
     TopicIdPartition,
 )
 from kproxy.share.limits import GroupLimits, ShareLimits
+from kproxy.share.record_state import UNDELIVERABLE_STATES
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.share_session import ShareSessionCache, ShareSessionKey, ShareSessionLimits
 from kproxy.share.state_batches import StateBatch
@@ -134,6 +135,7 @@ class Inspectable:
         self.operators: Operators | None = None
         """Does what operators ask for, where they may ask."""
         self.is_guarded = True
+        self.limits = ShareLimits()
         self._own_events: OwnEvents | None = None
 
     def inspected(self) -> Inspected:
@@ -152,6 +154,7 @@ class Inspectable:
             cluster_id=lambda: "cluster-1",
             backlogs=self.backlogs,
             background=BackgroundTasks(TaskKeeper()),
+            limits_of=lambda _: self.limits,
             unavailable=lambda: self.unavailable,
             owners=self.owners,
             counts=lambda group_id: self.counts.get(group_id) or GroupCounts(),
@@ -292,12 +295,21 @@ class Inspectable:
         self.live[key] = made
         return made
 
-    def write_state(self, partition: int, *, start_offset: int, group_id: str = "workers") -> None:
-        """Let the state log have a share-partition of orders with nothing in flight."""
+    def write_state(
+        self, partition: int, *state_batches: StateBatch, start_offset: int, group_id: str = "workers"
+    ) -> None:
+        """Let the state log have a share-partition of orders, with nothing in flight but what is said."""
         slot = len(self.state_log.slots)
         self.state_log.add(slot)
         key = SharePartitionKey(GroupId(group_id), ORDERS, partition)
-        state = DurableShareState(StateEpoch(0), LeaderEpoch(0), SnapshotEpoch(0), start_offset, 0, ())
+        done = sum(
+            batch.last_offset + 1 - batch.first_offset
+            for batch in state_batches
+            if batch.state in UNDELIVERABLE_STATES
+        )
+        state = DurableShareState(
+            StateEpoch(0), LeaderEpoch(0), SnapshotEpoch(0), start_offset, done, state_batches
+        )
         self.state_log.written[slot][key] = state
 
 

@@ -134,7 +134,9 @@ def _verdict(situation: Situation, first: Item) -> str:
 
 
 def _who_does_not(situation: Situation) -> str:
-    """Return which members have the partition and do not fetch, though they are heard of."""
+    """Return which members have the partition and do not fetch, though they are heard of; or that there are none."""
+    if not situation.group["members"]:
+        return "; the group has no members"
     alive = [member for member in situation.assigned if not is_silent(member)]
     if not alive:
         return ""

@@ -163,7 +163,7 @@ def state_slots(admin_url: str) -> Sequence[Item]:
 
 def _runs_of(admin_url: str, group_id: str, share_partition: Item) -> tuple[Sequence[Item], int | None]:
     """Return what is in flight, and when that was told."""
-    if not share_partition["live"]:
+    if not share_partition["live"] and not share_partition["inFlightCount"]:
         return [], None
     query = {
         "group": group_id,

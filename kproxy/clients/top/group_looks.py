@@ -53,7 +53,7 @@ def group_look(admin_url: str, group_id: str) -> GroupLook:
     places = {(each["topicId"], each["partition"]) for each in pressing}
     others = [each for each in group["sharePartitions"] if (each["topicId"], each["partition"]) not in places]
     in_order = [*pressing, *others]
-    drawn = [each for each in in_order if each["live"] and each["inFlightCount"]][:MOST_STRIPS]
+    drawn = [each for each in in_order if each["inFlightCount"]][:MOST_STRIPS]
     runs = {
         (each["topicId"], each["partition"]): items_of(
             answer_of(

@@ -8,7 +8,7 @@ from kproxy.admin.progress_views import SharePartitionProgress
 from kproxy.admin.turns import AT_ONCE
 from kproxy.share.heartbeat import Heartbeat, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
-from kproxy.share.limits import GroupLimits
+from kproxy.share.limits import GroupLimits, ShareLimits
 from tests.in_memory.inspectable import NOON_MS, ORDERS, PAYMENTS, Inspectable
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_partition_reader import InMemoryLog
@@ -25,6 +25,7 @@ def looking_at(inspectable: Inspectable) -> GroupProgress:
         state_log=lambda: inspectable.state_log if inspectable.has_state_log else None,
         backlogs=inspectable.backlogs,
         wall_clock=ManualClock(NOON_MS),
+        limits_of=lambda _: ShareLimits(partition_max_record_locks=100),
     )
 
 

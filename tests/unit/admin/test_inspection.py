@@ -134,7 +134,7 @@ def test_records_in_flight_are_listed_as_runs_of_offsets() -> None:
     # Then
     of_partition = {"groupId": "workers", "topicId": ORDERS_TEXT, "topicName": "orders", "partition": 0}
     held_by_nobody = {"memberId": None, "clientId": None, "lockRemainingMs": None, "lockDurationMs": None}
-    of_window = {"deliveryCountLimit": 5, "blockedBy": 100}
+    of_window = {"deliveryCountLimit": 5, "blockedBy": 100, "live": True}
     assert answer.body["kind"] == "InFlightRecords"
     assert answer.items == [
         {

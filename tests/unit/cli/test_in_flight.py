@@ -123,4 +123,4 @@ def test_runs_are_chosen_by_state_member_attempts_and_how_long_they_are_held() -
     )
 
     # Then
-    assert result.stdout == "workers,orders,0,105,109,Acquired,1,alice,client-1,29000,30000,5,100\n"
+    assert result.stdout == "workers,orders,0,105,109,Acquired,1,alice,client-1,29000,30000,5,100,yes\n"

@@ -75,6 +75,31 @@ def test_a_window_with_nothing_in_it_is_said_to_be_empty() -> None:
     assert (result.exit_code, result.stdout) == (0, "nothing is in flight\n")
 
 
+def test_the_window_of_a_group_that_everybody_left_is_drawn_with_a_word_about_that() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    inspectable.leave("alice")
+    batches = (
+        StateBatch(100, 102, RecordState.AVAILABLE, 2),
+        StateBatch(103, 109, RecordState.ACKNOWLEDGED, 1),
+    )
+    inspectable.write_state(0, *batches, start_offset=100)
+
+    # When
+    result = run(inspectable)
+
+    # Then
+    assert result.stdout.splitlines() == [
+        "10 offsets in flight, 100 to 109",
+        "100  ░░░───────",
+        "     222",
+        "░ Available 3  ─ Acknowledged 7",
+        "offset 100 blocks the start offset: held by nobody, 2 of 5 attempts over",
+        "nobody fetches from it now, and this is what the state log has: the next fetch takes over from there",
+    ]
+
+
 @pytest.mark.parametrize("missing", [["-g", "nobody"], ["-t", "nothing"], ["-p", "7"]])
 def test_what_is_not_there_is_exit_code_3(missing: list[str]) -> None:
     # Given

@@ -107,14 +107,14 @@ export class GroupPage {
 
   /** Asks once for all, or for each partition that is drawn, one after the other. */
   async #runsOf(ordered) {
-    const live = ordered.filter((each) => each.live && each.inFlightCount > 0);
-    const runs = new Map(live.map((each) => [placeOf(each), []]));
-    if (live.reduce((total, each) => total + each.inFlightCount, 0) <= MOST_AT_ONCE) {
-      const answer = live.length ? await ask(["in-flight"], { group: this.groupId }) : { items: [] };
+    const drawn = ordered.filter((each) => each.inFlightCount > 0);
+    const runs = new Map(drawn.map((each) => [placeOf(each), []]));
+    if (drawn.reduce((total, each) => total + each.inFlightCount, 0) <= MOST_AT_ONCE) {
+      const answer = drawn.length ? await ask(["in-flight"], { group: this.groupId }) : { items: [] };
       for (const run of answer.items) runs.get(placeOf(run))?.push(run);
       return runs;
     }
-    for (const each of live.slice(0, this.shown)) {
+    for (const each of drawn.slice(0, this.shown)) {
       const query = { group: this.groupId, topic: each.topicId, partition: each.partition };
       runs.set(placeOf(each), (await ask(["in-flight"], query)).items);
     }
@@ -212,7 +212,10 @@ function verdict(group, waiting, runs) {
   if (waiting === undefined) return "Nothing waits, as far as is known: all that was produced is done with.";
   const name = `${waiting.topicName ?? waiting.topicId}-${waiting.partition}`;
   const first = (runs ?? []).find((run) => run.state === "Acquired" || run.state === "Available");
-  if (group.members.length === 0) return `Nobody consumes: ${counted(waiting.lag, "record")} of ${name} wait for a member.`;
+  if (group.members.length === 0) {
+    const of = first === undefined ? "" : `, from ${offsets(first.firstOffset, first.lastOffset)} on`;
+    return `Nobody consumes: ${counted(waiting.lag, "record")} of ${name} wait for a member${of}.`;
+  }
   if (first === undefined) return `${name} waits for a fetch: nothing of it is held, and ${counted(waiting.lag, "record")} are not done with.`;
   const where = `${name} is blocked by ${offsets(first.firstOffset, first.lastOffset)}`;
   const attempt = `attempt ${first.deliveryCount} of ${first.deliveryCountLimit}`;

@@ -170,7 +170,7 @@ def test_a_full_window_is_named() -> None:
             "; it is assigned to alice (worker), and nobody has fetched for 1m46s",
             "nothing, until its member fetches again: it works on other records for long, or hangs",
         ),
-        ([], [], "", "nothing, until a member joins the group"),
+        ([], [], "; the group has no members", "nothing, until a member joins the group"),
     ],
 )
 def test_a_record_that_nobody_holds_waits_for_a_member(

@@ -12,6 +12,9 @@ from kproxy.clients.diagnosis.looks import (
     diagnosed_groups,
 )
 from kproxy.clients.failures import NotThere
+from kproxy.share.limits import ShareLimits
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import StateBatch
 from tests.in_memory.inspectable import ORDERS, Inspectable, acquire, serving
 
 
@@ -34,6 +37,29 @@ def test_a_group_is_looked_into_as_far_as_is_asked_for() -> None:
 
     # Then
     assert (len(found.findings), found.left_out, found.silent) == (1, 1, [])
+
+
+def test_what_blocks_a_group_that_everybody_left_is_found_in_what_the_state_log_has() -> None:
+    # Given
+    inspectable = several_groups(1)
+    inspectable.leave("member-0", group_id="group-0")
+    batches = (
+        StateBatch(100, 102, RecordState.AVAILABLE, 2),
+        StateBatch(103, 109, RecordState.ACKNOWLEDGED, 1),
+    )
+    inspectable.write_state(0, *batches, start_offset=100, group_id="group-0")
+    inspectable.limits = ShareLimits(partition_max_record_locks=10)
+
+    # When
+    with serving(inspectable.server()) as url:
+        found = diagnosed_group(url, "group-0", place=Place(partition=0)).findings[0]
+
+    # Then
+    assert found.verdict == "offsets 100 to 102: a member has to fetch; the group has no members"
+    assert found.facts["blocked by"] == "offsets 100 to 102, Available, 2 of 5 attempts over"
+    assert found.facts["behind it"] == "7 Acknowledged"
+    assert found.facts["next"] == "nothing, until a member joins the group"
+    assert found.facts["window"].startswith("full: 10 records in flight")
 
 
 def test_a_place_that_the_group_does_not_consume_is_not_there() -> None:
