@@ -20,7 +20,8 @@ class SharePartitionWindow:
 
     Offsets from `start_offset` (SPSO) to `end_offset` (SPEO), both inclusive, are in flight; they are equal when
     nothing is. `delivery_complete_count` of them are done with. None is not known; `reason` says why.
-    `in_flight_limit` says how many records may be in flight now (`group.share.partition.max.record.locks`).
+    `in_flight_limit` says how many records may be in flight now (`group.share.partition.max.record.locks`), and
+    `in_flight_limit_at_growth` how many might when new ones were acquired last; None if none were since it was loaded.
     """
 
     key: SharePartitionKey
@@ -32,13 +33,14 @@ class SharePartitionWindow:
     delivery_complete_count: int | None = None
     reason: str = ""
     in_flight_limit: int | None = None
+    in_flight_limit_at_growth: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SharePartitionProgress:
     """A share-partition of `/api/v1/groups/{g}`.
 
-    `start_offset`, `end_offset`, `in_flight_count`, `in_flight_limit` and `delivery_complete_count` are those of
+    `start_offset`, `end_offset`, `delivery_complete_count` and what is in flight are those of
     `SharePartitionWindow`; `is_live` tells whether it is in memory. `log_end_offset` is the high watermark,
     exclusive, and `lag` Kafka's: `log_end_offset` less `start_offset` and `delivery_complete_count` (KIP-1226).
     `oldest_age_ms` is how long ago, by the timestamps of its records, the first record was written that is not done
@@ -54,6 +56,7 @@ class SharePartitionProgress:
     end_offset: int | None
     in_flight_count: int
     in_flight_limit: int | None
+    in_flight_limit_at_growth: int | None
     delivery_complete_count: int | None
     log_end_offset: int | None
     lag: int | None
@@ -73,6 +76,7 @@ def live_window(share_partition: SharePartition, topic_name: str | None) -> Shar
         in_flight_count=share_partition.in_flight_count,
         delivery_complete_count=share_partition.delivery_complete_count,
         in_flight_limit=share_partition.limits.partition_max_record_locks,
+        in_flight_limit_at_growth=share_partition.limit_at_growth,
     )
 
 
@@ -137,6 +141,7 @@ def progress_view(window: SharePartitionWindow, backlog: Backlog, now_ms: int) -
         end_offset=window.end_offset,
         in_flight_count=window.in_flight_count,
         in_flight_limit=window.in_flight_limit,
+        in_flight_limit_at_growth=window.in_flight_limit_at_growth,
         delivery_complete_count=window.delivery_complete_count,
         log_end_offset=backlog.log_end_offset,
         lag=_lag(window, backlog),

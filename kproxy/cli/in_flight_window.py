@@ -12,9 +12,11 @@ from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.in_flight_place import NOT_LIVE, is_live, one_share_partition, runs_of, say_source
 from kproxy.cli.log_source import with_log_source
 from kproxy.cli.watch import with_watch
-from kproxy.clients.admin_port import Item
+from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.clients.diagnosis.attempts import attempt_text
 from kproxy.clients.diagnosis.spans import span_text
+from kproxy.clients.diagnosis.windows import window_text
+from kproxy.clients.failures import NotThere
 from kproxy.clients.tables import cell_text
 from kproxy.clients.window_strip import COLOURS, GLYPHS, PLAIN_GLYPHS, Cell, Strip, strip_of, tries_glyph
 from kproxy.wording import counted
@@ -49,8 +51,21 @@ def window(log: BackingCluster | None, /, group: str, topic: str, partition: int
     glyphs = GLYPHS if encoding.startswith("utf") else PLAIN_GLYPHS
     for line in _lines(runs, glyphs, width=shutil.get_terminal_size().columns):
         click.echo(line)
+    if log is None and runs and (full := _fullness(admin_url, runs[0])):
+        click.echo(f"the window is {full}")
     say_source(log)
     require_whole(answer)
+
+
+def _fullness(admin_url: str, run: Item) -> str:
+    """Return what it means that the window with this run is full; empty where it is not. No broker is asked."""
+    try:
+        (group,) = items_of(answer_of(admin_url, "groups", run["groupId"], query={"lag": "false"}))
+    except NotThere:
+        return ""  # it ended meanwhile
+    place = run["topicId"], run["partition"]
+    there = [each for each in group["sharePartitions"] if (each["topicId"], each["partition"]) == place]
+    return window_text(there[0]) if there else ""
 
 
 def _lines(runs: Sequence[Item], glyphs: Mapping[str, str], *, width: int) -> Iterator[str]:

@@ -46,7 +46,7 @@ class SharePartition:
     decides or changes something raises SharePartitionFenced. `limits` may be replaced at any time.
     """
 
-    __slots__ = ("_batches", "_cut", "_locks", "_ranges", "is_fenced", "key", "limits")
+    __slots__ = ("_batches", "_cut", "_locks", "_ranges", "is_fenced", "key", "limit_at_growth", "limits")
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class SharePartition:
         self.key = key
         self.limits = limits
         self.is_fenced = False
+        self.limit_at_growth: int | None = None  # the limit of the window when new records were acquired last
         self._ranges = OffsetRanges(start_offset)
         self._batches = DeliveryBatches()
         self._locks = AcquisitionLocks()
@@ -356,6 +357,7 @@ class SharePartition:
 
     def _acquire_new(self, pieces: Sequence[AcquiredRange], window_last: int, lock: AcquisitionLock) -> None:
         """Let the window grow up to `window_last`. Each piece is a delivery batch, the last one with what is left."""
+        self.limit_at_growth = self.limits.partition_max_record_locks
         for piece in pieces:
             first_offset = max(piece.first_offset, self._ranges.end_offset)
             self._batches.begin(piece.first_offset)

@@ -16,7 +16,7 @@ JsonObject = Mapping[str, Any]
 
 _OF_SHARE_PARTITION = (
     *("topicId", "topicName", "partition", "lag", "oldestAgeMs", "oldestAgeExact"),
-    *("startOffset", "endOffset", "logEndOffset", "inFlightCount", "inFlightLimit"),
+    *("startOffset", "endOffset", "logEndOffset", "inFlightCount", "inFlightLimit", "inFlightLimitAtGrowth"),
 )
 
 

@@ -15,16 +15,33 @@ def window_text(share_partition: Item) -> str:
     count, limit = share_partition["inFlightCount"], share_partition.get("inFlightLimit")
     if limit is None or count < limit:
         return ""
-    return _fullness(count, limit) + _behind(share_partition, freed=count - limit + 1)
+    limit_then = share_partition.get("inFlightLimitAtGrowth")
+    return _fullness(count, limit, limit_then) + _behind(share_partition, freed=count - limit + 1)
 
 
-def _fullness(count: int, limit: int) -> str:
+def _fullness(count: int, limit: int, limit_then: int | None) -> str:
     if count == limit:
         return f"full: {counted(count, 'record')} in flight, the limit of the group ({LIMIT_KEY}) is {limit}"
     return (
         f"overfull: {counted(count, 'record')} in flight, the limit of the group ({LIMIT_KEY}) is {limit}. "
-        "The record batch in which the limit is reached is delivered whole; or the limit was higher then"
+        f"{_why_overfull(count, limit, limit_then)}"
     )
+
+
+def _why_overfull(count: int, limit: int, limit_then: int | None) -> str:
+    """Return which of both it was; `limit_then` is the limit when the last of them were acquired, None if unknown."""
+    if limit_then is None:
+        return (
+            "They were acquired before this kproxy loaded them: the record batch in which the limit is reached is "
+            "delivered whole, or the limit was higher then"
+        )
+    if limit_then <= limit:
+        return (
+            "The record batch in which the limit was reached is larger than the room that was left: "
+            "it is delivered whole"
+        )
+    whole = ", and the record batch in which it was reached was delivered whole" if count > limit_then else ""
+    return f"The limit was {limit_then} when the last of them were acquired{whole}"
 
 
 def _behind(share_partition: Item, *, freed: int) -> str:

@@ -18,6 +18,7 @@ def a_share_partition(
         end_offset=0,
         in_flight_count=0,
         in_flight_limit=None,
+        in_flight_limit_at_growth=None,
         delivery_complete_count=0,
         log_end_offset=None,
         lag=lag,

@@ -73,6 +73,7 @@ def test_a_sole_consumer_that_hangs_on_the_first_record_has_everything_before_it
         end_offset=0,
         in_flight_count=1,
         in_flight_limit=2_000,
+        in_flight_limit_at_growth=2_000,
         delivery_complete_count=0,
         log_end_offset=5000,
         lag=5000,

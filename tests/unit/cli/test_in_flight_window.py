@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kproxy.cli.main import cli
+from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from tests.in_memory.inspectable import Inspectable, acquire, serving
@@ -50,7 +51,7 @@ def test_a_long_window_is_drawn_with_several_offsets_to_a_character() -> None:
     # Then
     lines = result.stdout.splitlines()
     assert lines[0] == "10002 offsets in flight, 100 to 10101, 38 to a character"
-    assert all(len(line) <= 40 for line in lines[1:-2])
+    assert all(len(line) <= 40 for line in lines[1:-3])
 
 
 def test_colours_come_beside_the_characters_and_never_instead() -> None:
@@ -98,6 +99,24 @@ def test_the_window_of_a_group_that_everybody_left_is_drawn_with_a_word_about_th
         "offset 100 blocks the start offset: held by nobody, 2 of 5 attempts over",
         "nobody fetches from it now, and this is what the state log has: the next fetch takes over from there",
     ]
+
+
+def test_a_window_that_is_overfull_says_why() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    share_partition = inspectable.share_partition()
+    share_partition.limits = inspectable.limits = ShareLimits(partition_max_record_locks=10)
+    acquire(share_partition, "alice", 100, 159)
+
+    # When
+    result = run(inspectable)
+
+    # Then
+    assert result.stdout.splitlines()[-1].startswith(
+        "the window is overfull: 60 records in flight, the limit of the group (share.partition.max.record.locks) "
+        "is 10. The record batch in which the limit was reached is larger than the room that was left"
+    )
 
 
 @pytest.mark.parametrize("missing", [["-g", "nobody"], ["-t", "nothing"], ["-p", "7"]])

@@ -166,6 +166,20 @@ def test_the_window_is_overshot_once_rather_than_split_a_record_batch() -> None:
     assert not share_partition.can_acquire()
 
 
+def test_the_limit_is_remembered_with_which_the_window_grew_last() -> None:
+    # Given
+    share_partition = a_share_partition(limits=ShareLimits(partition_max_record_locks=100))
+    before = share_partition.limit_at_growth
+    fetch(share_partition, ALICE, (0, 94))
+    share_partition.limits = ShareLimits(partition_max_record_locks=50)
+
+    # When
+    fetch(share_partition, BOB, (95, 114))
+
+    # Then
+    assert (before, share_partition.limit_at_growth, share_partition.in_flight_count) == (None, 100, 95)
+
+
 def test_one_record_that_is_stuck_holds_up_the_whole_window() -> None:
     # Given
     share_partition = a_share_partition(limits=ShareLimits(partition_max_record_locks=100))

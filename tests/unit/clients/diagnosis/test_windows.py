@@ -19,7 +19,16 @@ def share_partition(count: int, log_end_offset: int | None, **said: Any) -> dict
     }
 
 
-BATCH = "The record batch in which the limit is reached is delivered whole; or the limit was higher then"
+LOADED = (
+    "They were acquired before this kproxy loaded them: the record batch in which the limit is reached is "
+    "delivered whole, or the limit was higher then"
+)
+BATCH = "The record batch in which the limit was reached is larger than the room that was left: it is delivered whole"
+LOWERED = "The limit was 2000 when the last of them were acquired"
+BOTH = (
+    "The limit was 500 when the last of them were acquired, "
+    "and the record batch in which it was reached was delivered whole"
+)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +41,16 @@ BATCH = "The record batch in which the limit is reached is delivered whole; or t
         ),
         (
             share_partition(600, 625),
-            f"overfull: 600 records in flight, {LIMIT}. {BATCH}",
+            f"overfull: 600 records in flight, {LIMIT}. {LOADED}",
             "The 25 records behind offset 599 are not delivered before the first 501 are done with",
+        ),
+        *(
+            (
+                share_partition(600, 625, inFlightLimitAtGrowth=limit_then),
+                f"overfull: 600 records in flight, {LIMIT}. {why}",
+                "The 25 records behind offset 599 are not delivered before the first 501 are done with",
+            )
+            for limit_then, why in [(100, BATCH), (50, BATCH), (2000, LOWERED), (500, BOTH)]
         ),
         (
             share_partition(100, 100),
