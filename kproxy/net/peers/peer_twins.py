@@ -18,18 +18,16 @@ from kproxy.net.peers.owned_answer import OwnedAnswer
 from kproxy.net.peers.peer_dialler import PeerDialler
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import GIVEN_UP, Answer, PeerTraffic, PeerTwin
+from kproxy.net.peers.silences import Silences
 from kproxy.net.peers.twin_place import TwinPlace
 from kproxy.net.peers.whole_answer import WholeAnswer
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.relay import DEFAULT_BUDGET_BYTES
 from kproxy.net.relay.relayed_answers import RelayedAnswer
-from kproxy.telemetry import logs
 from kproxy.wire import codecs, group_ids
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
-
-log = logs.logger("net.peers")
 
 
 class PeerTwins:
@@ -64,6 +62,7 @@ class PeerTwins:
         self._seconds = seconds
         self._is_sure = is_sure
         self._decoder = AnswerDecoder()
+        self._silences = Silences()
         self._places: dict[int, dict[str, TwinPlace]] = {}
 
     def is_elsewhere(self, group_id: str) -> bool:
@@ -81,7 +80,7 @@ class PeerTwins:
             is_cut = answer.has_begun and failure.reason != GIVEN_UP
             reason = "lost_mid_answer" if is_cut else failure.reason
             self._measuring.count("relayed_requests", 1, api, reason)
-            detail = failure.detail if is_cut else _no_answer_of(peer, failure)
+            detail = failure.detail if is_cut else self._no_answer_of(peer, failure)
             raise PeerFailure(reason, detail) from failure
         self._measuring.count("relayed_requests", 1, api, "answered")
         self._measuring.observe("relayed_request_duration_seconds", self._seconds() - began, api)
@@ -104,7 +103,7 @@ class PeerTwins:
                     return await self._ask(place, request, context)
             return await self._ask(self._place(client, peer), request, context)
         except (PeerFailure, MalformedMessage) as failure:
-            raise CoordinatorNotAvailable(_no_answer_of(peer, failure)) from failure
+            raise CoordinatorNotAvailable(self._no_answer_of(peer, failure)) from failure
 
     def close(self, connection_id: int) -> None:
         for place in self._places.pop(connection_id, {}).values():
@@ -162,6 +161,11 @@ class PeerTwins:
             finally:
                 twin.read(is_wanted=True)  # what is left of an answer that was lost stops for no client
 
+    def _no_answer_of(self, peer: Peer, failure: PeerFailure | MalformedMessage) -> str:
+        """Log why there is no answer, which is nothing for clients; return what they are told."""
+        self._silences.note(peer.name, failure, now_s=self._seconds())
+        return f"{peer.name}, which serves it, gave no answer"
+
     def _owned(self, answer: Answer, peer: Peer, group_id: str) -> OwnedAnswer:
         """Return what takes the records of a group."""
         owner = partial(self._owners.peer_of_group, group_id)
@@ -214,11 +218,3 @@ class PeerTwins:
             yield place
         finally:
             place.close()
-
-
-def _no_answer_of(peer: Peer, failure: PeerFailure | MalformedMessage) -> str:
-    """Log why there is no answer, which is nothing for clients; return what they are told."""
-    reason = failure.reason if isinstance(failure, PeerFailure) else "unreadable"
-    tell = log.debug if reason == GIVEN_UP else log.warning
-    tell("peer_gave_no_answer", name=peer.name, reason=reason, detail=str(failure))
-    return f"{peer.name}, which serves it, gave no answer"
