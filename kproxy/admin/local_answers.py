@@ -277,10 +277,16 @@ class LocalAnswers:
             group,
             holding=held.get(group_id, NOTHING_HELD),
             counts=self._inspected.counts(group_id),
+            slot=self._slot_of(group_id),
         )
         members = map(item, member_views(group, now_ms=now_ms))
         lists = {"members": members, "sharePartitions": map(item, progress)}
         return Told("ShareGroup", [item(described)], {}, lists)
+
+    def _slot_of(self, group_id: GroupId) -> int | None:
+        slots = self._inspected.state_log()
+        slot_count = 0 if slots is None else len(slots.statuses())
+        return group_partition(group_id, slot_count) if slot_count else None
 
     # ------------------------------------------------ sessions
 

@@ -95,7 +95,8 @@ class ShareGroupDescription:
 
     These are `members`, a `MemberView` each, and `sharePartitions`, a `SharePartitionProgress` each.
 
-    What is in flight, the oldest lock and the counts are those of `ShareGroupSummary`.
+    What is in flight, the oldest lock and the counts are those of `ShareGroupSummary`. `slot` is the one of the state
+    log that has its state; None as long as it is not known how many there are.
     """
 
     group_id: str
@@ -109,6 +110,7 @@ class ShareGroupDescription:
     delivered_count: int
     redelivered_count: int
     acknowledged_count: int
+    slot: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,7 @@ def group_description(
     *,
     holding: Holding = NOTHING_HELD,
     counts: GroupCounts | None = None,
+    slot: int | None = None,
 ) -> ShareGroupDescription:
     """Return what is known of a group as a whole."""
     counts = counts or GroupCounts()
@@ -221,6 +224,7 @@ def group_description(
         delivered_count=counts.delivered_count,
         redelivered_count=counts.redelivered_count,
         acknowledged_count=counts.acknowledged_count,
+        slot=slot,
     )
 
 

@@ -53,6 +53,7 @@ _OFFSETS = (
     Column("WINDOW-END", "endOffset", is_wide=True),
     Column("IN-FLIGHT", "inFlightCount", is_wide=True),
     Column("COMPLETE", "deliveryCompleteCount", is_wide=True),
+    Column("SLOT", "slot", is_wide=True),
 )
 _LIST_OF_CLUSTER = (
     Column("GROUP", "groupId"),
@@ -80,7 +81,7 @@ _MEMBERS = (
     *_MEMBERS_OF_CLUSTER,
     Column("HEARTBEAT-AGE", lambda member: age_text(member["lastHeartbeatAgeMs"])),
 )
-_STATE = (
+_STATE_OF_CLUSTER = (
     Column("GROUP", "groupId"),
     # To the admin port the coordinator is kproxy itself, behind whichever of its ports a client found.
     Column("COORDINATOR (ID)", _coordinator),
@@ -89,6 +90,7 @@ _STATE = (
     Column("ASSIGNMENT-EPOCH", "assignmentEpoch", is_wide=True),
     Column("#MEMBERS", "memberCount"),
 )
+_STATE = (*_STATE_OF_CLUSTER, Column("SLOT", "slot", is_wide=True))
 
 
 @click.group()
@@ -175,9 +177,10 @@ def describe(
     written that is not done with, by its timestamp; >5m00s is at least that. It is not for how long the queue has stood
     still (SINCE of kproxy log stuck), nor for how long somebody has held the record (kproxy why).
 
-    A group that nobody fetches from is shown as the state log has it (LIVE no). With -o wide, WINDOW-END is the last
-    offset in flight. HEARTBEAT-AGE, of --members, is how long ago a member's last heartbeat came: one that lives sends
-    one every few seconds. What is not known is -, and why stands on standard error.
+    A group that nobody fetches from is shown as the state log has it (LIVE no). With -o wide, WINDOW-END is the
+    last offset in flight. HEARTBEAT-AGE, of --members, is how long ago a member's last heartbeat came: one that
+    lives sends one every few seconds. SLOT is the slot of the state log that has the state of the group. What is
+    not known is -, and why stands on standard error.
     """
     _describe(source, wanted, aspect, Output(output, not no_headers))
 
@@ -216,11 +219,12 @@ def _describe(source: AdminPort | Cluster, wanted: Sequence[str] | None, aspect:
         described = groups_of_cluster(source, wanted, has_offsets=aspect == "offsets")
         offsets_shown: Sequence[Column] = _OFFSETS_OF_CLUSTER
         members_shown: Sequence[Column] = _MEMBERS_OF_CLUSTER
+        state_shown: Sequence[Column] = _STATE_OF_CLUSTER
     else:
         described = described_groups(source.url, wanted, has_lag=aspect == "offsets")
-        offsets_shown, members_shown = _OFFSETS, _MEMBERS
+        offsets_shown, members_shown, state_shown = _OFFSETS, _MEMBERS, _STATE
     found = items_of(described.answer)
-    columns = {"offsets": offsets_shown, "members": members_shown, "state": _STATE}[aspect]
+    columns = {"offsets": offsets_shown, "members": members_shown, "state": state_shown}[aspect]
     rows = [row for group in found for row in _rows(group, aspect)]
     for group in found:
         _say_if_empty(group, aspect)
@@ -270,4 +274,4 @@ def _rows(group: Item, aspect: str) -> list[Item]:
             listed = group["members"]
         case _:
             listed = group["sharePartitions"]
-    return [{**entry, "groupId": group["groupId"]} for entry in listed]
+    return [{**entry, "groupId": group["groupId"], "slot": group.get("slot")} for entry in listed]

@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kproxy.cli.main import cli
-from kproxy.share.identifiers import TopicIdPartition
+from kproxy.share.identifiers import GroupId, TopicIdPartition
+from kproxy.statelog.partitioning import group_partition
 from tests.in_memory.inspectable import NOON_MS, ORDERS, Inspectable, acquire, serving
 from tests.in_memory.scripted_partition_reader import InMemoryLog
 
@@ -148,18 +149,31 @@ def test_a_group_is_described_in_the_columns_of_kafkas_own_tool(options: list[st
 
 
 def test_the_wide_description_has_the_window_behind_the_offsets_of_the_log() -> None:
+    # Given
+    inspectable = two_groups()
+    for slot in range(3):
+        inspectable.state_log.add(slot)
+
     # When
-    result = run(two_groups(), "describe", "workers", "-o", "wide")
+    result = run(inspectable, "describe", "workers", "-o", "wide")
 
     # Then
     assert result.stdout.splitlines()[0].split() == [
         *("GROUP", "TOPIC", "PARTITION", "START-OFFSET", "LAG", "LOG-END-OFFSET", "OLDEST-AGE"),
-        *("LIVE", "WINDOW-END", "IN-FLIGHT", "COMPLETE"),
+        *("LIVE", "WINDOW-END", "IN-FLIGHT", "COMPLETE", "SLOT"),
     ]
     assert result.stdout.splitlines()[1].split() == [
         *("workers", "orders", "0", "100", "4900", "5000", "1h30m"),
-        *("yes", "109", "10", "0"),
+        *("yes", "109", "10", "0", f"{group_partition(GroupId('workers'), 3)}"),
     ]
+
+
+def test_the_slot_of_a_group_stands_in_its_wide_state_as_far_as_it_is_known() -> None:
+    # When
+    result = run(two_groups(), "describe", "workers", "--state", "-o", "wide")
+
+    # Then
+    assert [line.split()[-1] for line in result.stdout.splitlines()] == ["SLOT", "-"]
 
 
 def test_why_something_is_not_known_stands_beside_the_table() -> None:
