@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -13,6 +14,7 @@ from kproxy.cli.output import with_form
 from kproxy.clients.checkup.checks import Check, Outcome, Subject
 from kproxy.clients.failures import ClientFailed
 from kproxy.clients.tables import cell_text
+from kproxy.settings import KEYS
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from kproxy.clients.cluster.connection import BrokerAddress
 
 _TIMEOUT_MS: Final = 30_000
+_STATE_TOPIC: Final = "kproxy.state.topic.name"
+_GROUPS_TOPIC: Final = "kproxy.groups.topic.name"
 _SIGNS: Final[Mapping[Outcome, tuple[str, str]]] = {
     Outcome.OK: ("ok", "green"),
     Outcome.WARNING: ("warning", "yellow"),
@@ -62,7 +66,8 @@ def doctor(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...], out
 
     Names, connections, TLS, logins and versions of the brokers, at their bootstrap addresses and where they advertise
     themselves; the topics of the state log and kproxy's rights; the running kproxy, its clock, and whether clients here
-    can reach the addresses that it advertises.
+    can reach the addresses that it advertises. What its state topics are called the running kproxy says, unless
+    a file or an option does.
     """
     found: list[Check] = []
     for check in _checks(cluster, admin_url, topics):
@@ -118,13 +123,32 @@ def _checks(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...]) ->
     from kproxy.clients.cluster.connection import BrokerAddress
     from kproxy.net.deadlines import SystemWallClock
 
+    cluster, said_by = _named_as_running(cluster, admin_url)
     access = cluster.security.access()
     servers = [BrokerAddress(each.host, each.port) for each in cluster.settings.bootstrap_servers]
     for address in servers:
         yield from broker_checks(Subject(str(address)), address, access, remedy=_UNREACHABLE)
-    yield from _of_the_cluster(cluster, servers, access, topics)
     names = StateTopicNames(cluster.settings.state_topic_name, cluster.settings.groups_topic_name)
+    if said_by:
+        yield Subject("the state log").ok("names", f"{names.state} and {names.groups}, {said_by}")
+    yield from _of_the_cluster(cluster, servers, access, topics)
     yield from proxy_checks(Subject(f"kproxy at {admin_url}"), admin_url, SystemWallClock().now_ms, names)
+
+
+def _named_as_running(cluster: BackingCluster, admin_url: str) -> tuple[BackingCluster, str]:
+    """Return the cluster with the names that the running kproxy has, and who says so: unless others were given."""
+    from kproxy.clients.checkup.proxy_checks import names_of_running
+
+    settings = cluster.settings
+    usual = [KEYS[name].default for name in (_STATE_TOPIC, _GROUPS_TOPIC)]
+    if [settings.state_topic_name, settings.groups_topic_name] != usual:
+        return cluster, ""
+    names = names_of_running(admin_url, [str(each) for each in settings.bootstrap_servers])
+    if names is None or list(names) == usual:
+        return cluster, ""
+    group = "" if settings.fleet_group == settings.state_topic_name else settings.fleet_group
+    named = replace(settings, state_topic_name=names.state, groups_topic_name=names.groups, fleet_group=group)
+    return replace(cluster, settings=named), f"as the kproxy at {admin_url} calls them"
 
 
 def _of_the_cluster(

@@ -1,6 +1,6 @@
 """Whether a running kproxy is well, and whether clients at this place can reach what it advertises."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 from shlex import join
@@ -20,6 +20,22 @@ class StateTopicNames(NamedTuple):
 
     state: str
     groups: str
+
+
+def names_of_running(admin_url: str, servers: Collection[str]) -> StateTopicNames | None:
+    """Return what the kproxy behind an admin port calls its state topics.
+
+    None unless it answers, has share groups, and was given one of `servers`, each HOST:PORT, for its cluster.
+    """
+    try:
+        (status,) = items_of(answer_of(admin_url, "status"))
+    except (ClientFailed, ValueError):
+        return None
+    backing = status.get("backingCluster") or {}
+    names = StateTopicNames(backing.get("stateTopic") or "", backing.get("groupsTopic") or "")
+    is_the_same = not set(servers).isdisjoint(str(backing.get("bootstrapServers") or "").split(","))
+    has_share_groups = (status.get("shareGroups") or {}).get("state") != "off"
+    return names if all(names) and is_the_same and has_share_groups else None
 
 
 def proxy_checks(

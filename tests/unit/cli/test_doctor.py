@@ -1,6 +1,8 @@
 """`kproxy doctor` prints what it finds as it looks, and ends with 5 when something failed."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from click.testing import CliRunner, Result
 
@@ -19,9 +21,12 @@ from kproxy.wire.messages.metadata_response import (
 )
 from tests.in_memory.answering_broker import AnsweringBroker
 from tests.in_memory.loop_in_a_thread import loop_in_a_thread
+from tests.in_memory.scripted_admin_port import admin_port
 
 
-def run(*arguments: str, may_create: bool = True) -> tuple[Result, str]:
+@contextmanager
+def a_cluster(*, may_create: bool = True) -> Iterator[str]:
+    """Yield the address of a broker without any topic."""
     asked = (
         ApiKey.CREATE_TOPICS,
         ApiKey.DESCRIBE_ACLS,
@@ -48,10 +53,15 @@ def run(*arguments: str, may_create: bool = True) -> tuple[Result, str]:
         loop.run(broker.start())
         try:
             address = f"{broker.address.host}:{broker.address.port}"
-            command = ["doctor", "-b", address, "--admin-url", "http://127.0.0.1:1", *arguments]
-            return CliRunner().invoke(cli, command), address
+            yield address
         finally:
             loop.run(broker.stop())
+
+
+def run(*arguments: str, may_create: bool = True) -> tuple[Result, str]:
+    with a_cluster(may_create=may_create) as address:
+        command = ["doctor", "-b", address, "--admin-url", "http://127.0.0.1:1", *arguments]
+        return CliRunner().invoke(cli, command), address
 
 
 def test_a_cluster_that_is_well_is_told_check_by_check() -> None:
@@ -90,3 +100,35 @@ def test_scripts_get_every_check_as_an_item() -> None:
     items = json.loads(result.stdout)["items"]
     assert [each["subject"].split()[0] for each in items if each["outcome"] == "failed"] == ["topic", "topic"]
     assert [each["check"] for each in items if each["outcome"] == "skipped"] == ["admin port"]
+
+
+def subjects_of(*arguments: str) -> list[str]:
+    """Return what is looked at where a kproxy runs whose state topics are called s-1 and g-1."""
+    with a_cluster() as address:
+        there = {"stateTopic": "s-1", "groupsTopic": "g-1", "bootstrapServers": f"nowhere:9092,{address}"}
+        with admin_port(shareGroups={"state": "on"}, backingCluster=there) as url:
+            command = ["doctor", "-b", address, "--admin-url", url, "-o", "json", *arguments]
+            result = CliRunner().invoke(cli, command)
+    items = json.loads(result.stdout.replace(url, "URL"))["items"]
+    return [f"{each['subject']}, {each['check']}: {each['outcome']}, {each['detail']}" for each in items]
+
+
+def test_the_state_topics_of_the_kproxy_that_runs_are_looked_at_and_that_is_said() -> None:
+    # When
+    found = subjects_of()
+
+    # Then
+    assert "the state log, names: ok, s-1 and g-1, as the kproxy at URL calls them" in found
+    assert "topic s-1, topic: ok, is not there, and kproxy may create it" in found
+    assert "kproxy's rights, rights: ok, Read on the fleet's group s-1" in found
+    assert "kproxy at URL, state topics: ok, s-1 and g-1, which were looked at above" in found
+
+
+def test_state_topics_that_are_named_are_looked_at_whatever_the_kproxy_that_runs_has() -> None:
+    # When
+    found = subjects_of("-X", "kproxy.state.topic.name=mine")
+
+    # Then
+    assert "topic mine, topic: ok, is not there, and kproxy may create it" in found
+    assert not [each for each in found if each.startswith("the state log")]
+    assert [each for each in found if "state topics: warning, its are s-1 and g-1" in each]

@@ -1,40 +1,17 @@
 """A running kproxy is asked how it is, and its advertised addresses are tried from here."""
 
-import json
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
+import pytest
+
 from kproxy.clients.checkup.checks import Outcome, Subject
-from kproxy.clients.checkup.proxy_checks import StateTopicNames, proxy_checks
+from kproxy.clients.checkup.proxy_checks import StateTopicNames, names_of_running, proxy_checks
+from tests.in_memory.scripted_admin_port import admin_port
 
 SUBJECT = Subject("kproxy")
 NAMES = StateTopicNames("states", "groups")
 NOON_MS = 1_795_262_400_000
-
-
-@contextmanager
-def admin_port(**status: Any) -> Iterator[str]:
-    answer = {"asOf": "2026-11-21T12:00:00.000Z", "items": [{"state": "ready", **status}]}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(answer).encode())
-
-        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class calls it so
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def outcomes(now_ms: int = NOON_MS, **status: Any) -> dict[str, Outcome]:
@@ -118,3 +95,27 @@ def test_state_topics_of_the_same_names_are_well() -> None:
 def test_the_state_topics_of_a_kproxy_without_share_groups_do_not_matter() -> None:
     others = {"stateTopic": "s-1", "groupsTopic": "g-1", "bootstrapServers": "kafka:9092"}
     assert "state topics" not in outcomes(shareGroups={"state": "off"}, backingCluster=others)
+
+
+THERE = {"stateTopic": "s-1", "groupsTopic": "g-1", "bootstrapServers": "broker1:9092,broker2:9092"}
+
+
+@pytest.mark.parametrize(
+    ("status", "names"),
+    [
+        ({"shareGroups": {"state": "on"}, "backingCluster": THERE}, StateTopicNames("s-1", "g-1")),
+        ({"shareGroups": {"state": "off"}, "backingCluster": THERE}, None),
+        ({"backingCluster": {**THERE, "bootstrapServers": "elsewhere:9092"}}, None),
+        ({"backingCluster": {**THERE, "stateTopic": ""}}, None),
+        ({}, None),
+    ],
+)
+def test_the_names_of_a_running_one_are_known_where_it_serves_share_groups_of_that_cluster(
+    status: dict[str, Any], names: StateTopicNames | None
+) -> None:
+    with admin_port(**status) as url:
+        assert names_of_running(url, ["broker2:9092", "broker3:9092"]) == names
+
+
+def test_where_no_kproxy_runs_no_names_are_known() -> None:
+    assert names_of_running("http://127.0.0.1:1", ["broker1:9092"]) is None
