@@ -22,6 +22,8 @@ from kproxy.cli.output import with_form
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item
 from kproxy.clients.diagnosis.attempts import attempt_text, next_of_run
+from kproxy.clients.diagnosis.locks import held_text, locks_text
+from kproxy.clients.diagnosis.looks import moment_of
 from kproxy.clients.tables import cell_text
 
 
@@ -62,11 +64,12 @@ def show(  # noqa: PLR0913 - one for each option
         require_whole(answer)
         say_source(log)
         raise CommandFailed(_absent(runs, offset), ExitCode.NOT_FOUND)
-    record = {**found, "offset": offset, "next": next_of_run(found)}
+    now_ms = moment_of(answer)
+    record = {**found, "offset": offset, "next": next_of_run(found, now_ms=now_ms)}
     if output == "json":
         click.echo(json.dumps({**answer, "items": [record]}, indent=2))
     else:
-        facts = list(_facts(record))
+        facts = list(_facts(record, now_ms=now_ms))
         width = max(len(name) for name, _ in facts) + 1
         for name, text in facts:
             click.echo(f"{name + ':':<{width}}  {cell_text(text)}")
@@ -84,16 +87,14 @@ def _absent(runs: Sequence[Item], offset: int) -> str:
     return f"offset {offset} is not in flight, {start} to {end} are: {where}"
 
 
-def _facts(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _facts(record: dict[str, Any], *, now_ms: int) -> Iterator[tuple[str, str]]:
     yield "offset", f"{record['offset']}, in a run of {record['firstOffset']} to {record['lastOffset']}"
     yield "state", record["state"]
     yield "attempt", attempt_text(record).removeprefix("attempt ")
     if record["memberId"] is not None:
         client = f" ({record['clientId']})" if record["clientId"] else ""
-        yield "held by", f"{record['memberId']}{client}"
-        held_ms = max(0, record["lockDurationMs"] - record["lockRemainingMs"])
-        left = f"{record['lockRemainingMs'] / 1000:.1f} of {record['lockDurationMs'] / 1000:.1f} s left"
-        yield "lock", f"acquired or renewed {held_ms / 1000:.1f} s ago, {left}"
+        yield "held by", f"{record['memberId']}{client}, {held_text(record, now_ms=now_ms)}"
+        yield "locks", locks_text(record)
     if not is_live([record]):
         yield "live", f"no: {NOT_LIVE}"
     blocked_by = record["blockedBy"]

@@ -11,14 +11,14 @@ from typing import Final
 from kproxy.clients.admin_port import Item
 from kproxy.clients.diagnosis.attempts import attempt_text, next_attempt_text, next_of_run
 from kproxy.clients.diagnosis.histories import audit_command
+from kproxy.clients.diagnosis.locks import held_text, locks_text
 from kproxy.clients.diagnosis.members import is_silent, name_of, names_of
-from kproxy.clients.diagnosis.spans import moment_text, span_text
+from kproxy.clients.diagnosis.spans import span_text
 from kproxy.clients.diagnosis.windows import window_text
 from kproxy.wording import counted
 
 _ACQUIRED: Final = "Acquired"
 _AVAILABLE: Final = "Available"
-LOCK_KEY: Final = "share.record.lock.duration.ms"
 LONG_LOCK_MS: Final = 300_000
 """Whose locks last so long waits long for a member that hangs: somebody has set it."""
 LONG_IDLE_MS: Final = 15_000
@@ -159,18 +159,14 @@ def _held(situation: Situation, first: Item) -> Mapping[str, str]:
         holder = "not to its holder any more" if is_moved else "and to its holder"
         facts["assigned to"] = f"{names_of(others)}, {holder}"
     if (first["lockDurationMs"] or 0) >= LONG_LOCK_MS:
-        facts["locks"] = (
-            f"last {span_text(first['lockDurationMs'])} here, by {LOCK_KEY} (30.0 s unless it is set)"
-        )
+        facts["locks"] = locks_text(first)
     return {**facts, "next": next_of_run(first, now_ms=situation.now_ms)}
 
 
 def _holder(situation: Situation, run: Item) -> str:
     said = [name_of(run)]
     if run["lockDurationMs"] is not None:
-        held_ms = max(0, run["lockDurationMs"] - run["lockRemainingMs"])
-        since = moment_text(situation.now_ms - held_ms, now_ms=situation.now_ms)
-        said.append(f"for {span_text(held_ms)}, since {since}")
+        said.append(held_text(run, now_ms=situation.now_ms))
     member = situation.member(run["memberId"])
     if member is None:
         said.append("not in the group any more")

@@ -109,7 +109,7 @@ def diagnosed_group(
     sessions = items_of(answer_of(admin_url, "sessions", query={"group": group_id})) if shown else []
     backing = backing_cluster(admin_url) if shown else None
     findings = []
-    now_ms = _moment_of(answer)
+    now_ms = moment_of(answer)
     for each in shown:
         runs, told_ms = _runs_of(admin_url, group_id, each)
         findings.append(finding(Situation(group, each, runs, sessions, told_ms or now_ms, backing)))
@@ -171,10 +171,10 @@ def _runs_of(admin_url: str, group_id: str, share_partition: Item) -> tuple[Sequ
         "partition": share_partition["partition"],
     }
     answer = answer_of(admin_url, "in-flight", query=query)
-    return items_of(answer), _moment_of(answer)
+    return items_of(answer), moment_of(answer)
 
 
-def _moment_of(answer: Mapping[str, Any]) -> int:
+def moment_of(answer: Mapping[str, Any]) -> int:
     """Return when an answer was given, by kproxy's clock on the wall."""
     try:
         return timestamp_ms_of(str(answer.get("asOf")))

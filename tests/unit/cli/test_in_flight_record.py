@@ -32,11 +32,11 @@ def test_a_record_that_is_held_is_told_with_its_holder_its_lock_and_what_comes_n
         "offset:      100, in a run of 100 to 100",
         "state:       Acquired",
         "attempt:     5 of 5, the last one",
-        "held by:     alice (client-1)",
-        "lock:        acquired or renewed 1.0 s ago, 29.0 of 30.0 s left",
+        "held by:     alice (client-1), for 1.0 s, since 11:59:59 UTC",
+        "locks:       last 30.0 s here, by share.record.lock.duration.ms (30.0 s unless it is set)",
         "blocked by:  nothing: it is the first one",
         (
-            "next:        its lock ends in 29.0 s: unless it is accepted before, it is archived then, "
+            "next:        its lock ends in 29.0 s, at 12:00:29 UTC: unless it is accepted before, it is archived then, "
             "or when it is released, and never delivered again"
         ),
     ]
