@@ -380,6 +380,7 @@ class Proxy:
         if not self._vitals.why_unavailable():
             self._held_refusals.release()
             self._share.peers.release()
+            self._share_switch.say_on()
             self._vitals.say_ready()
 
     # ------------------------------------------------ addresses
@@ -396,5 +397,4 @@ class Proxy:
         return [found for name in names if (found := self._metadata.id_of(name)) is not None]
 
     def _topic_name(self, topic_id: bytes) -> str | None:
-        description = self._metadata.describe(TopicId(topic_id))
-        return description.name if description is not None else None
+        return None if (found := self._metadata.describe(TopicId(topic_id))) is None else found.name

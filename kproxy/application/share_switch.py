@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kproxy.handlers.registry import ServedApis
+from kproxy.handlers.registry import ServedApis, Service
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.broker_failures import AuthenticationExpected
 from kproxy.net.cluster.metadata import ClusterMetadataCache
@@ -52,6 +52,7 @@ class ShareSwitch:
         self._state_log = state_log
         self._is_shadowing = settings.share_upstream is ShareUpstream.SHADOW
         self._is_enabled = settings.share_enable
+        self._is_on_unsaid = False
 
     def set(self) -> None:
         """Let share groups be as everything is now; to be called whenever something of it changed."""
@@ -68,7 +69,12 @@ class ShareSwitch:
             self._serve_from_state_log()
         self._route()
         if self._apis.service is not before:
-            log.info("share_groups", state=self._apis.service.value, reason=self._apis.reason)
+            self._say(self._missing_slots())
+
+    def say_on(self) -> None:
+        """Log that share groups are on; to be called when nothing is missing. Nothing where that was said already."""
+        if self._is_on_unsaid:
+            self._say("")
 
     async def first_word(self, timeout_s: float) -> None:
         """Return when it is clear what becomes of share groups, and of the state log if they are served.
@@ -79,6 +85,17 @@ class ShareSwitch:
             await self._support.known(timeout_s)
         if self._is_enabled and not (self._why_doubtful() or self._why_off()):
             await self._state_log.first_word(timeout_s)
+
+    def _missing_slots(self) -> str:
+        """Return why requests wait although share groups are turned on, empty where they do not."""
+        is_on = self._apis.service is Service.ON
+        slots = self._state_log.slots if is_on else None
+        return "" if slots is None else slots.problem()
+
+    def _say(self, missing: str) -> None:
+        self._is_on_unsaid = bool(missing)
+        state = Service.UNAVAILABLE if missing else self._apis.service
+        log.info("share_groups", state=state.value, reason=missing or self._apis.reason)
 
     def _route(self) -> None:
         advertised, is_on = self._apis.version_ranges(), not self._apis.is_off

@@ -216,8 +216,9 @@ class Vitals:
         if apis.is_off:
             return f"off ({apis.reason})"
         # Scripts wait for the word ready.
-        reason = self.why_unavailable().removeprefix("not ready: ")
-        return f"not yet ({reason})" if reason else "on"
+        reason = self.why_unavailable()
+        waits = reason.removeprefix("not ready: ")
+        return f"not yet ({reason if waits == reason else f'waits for {waits}'})" if reason else "on"
 
     def _broker_views(self) -> list[BrokerView]:
         views = []

@@ -1,6 +1,9 @@
 """Share groups are on, off, or not yet: as the brokers' word on share groups of their own has it."""
 
 import asyncio
+import logging
+
+import pytest
 
 from kproxy.admin.views import ShareGroupsState
 from kproxy.error_codes import ErrorCode
@@ -126,3 +129,31 @@ async def test_switched_off_kproxy_leaves_a_cluster_its_own_share_groups() -> No
 
         assert "serves share groups itself" in running.share_groups.reason
         assert running.advertised == set()
+
+
+async def test_the_log_says_that_share_groups_are_on_when_they_are_and_not_before(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    caplog.set_level(logging.INFO)
+
+    # When
+    async with ScriptedStateLog() as cluster, RunningProxy(cluster, ABSENT) as running:
+        await until(lambda: running.is_started and running.failed_checks == {})
+
+    # Then
+    told = [
+        (record.msg, vars(record)["event_keys"])
+        for record in caplog.records
+        if record.msg in {"share_groups", "listening", "ready"}
+    ]
+    words = [(event, keys.get("state") or keys["share_groups"].partition(" (")[0]) for event, keys in told]
+    assert words == [
+        ("share_groups", "unavailable"),
+        ("share_groups", "unavailable"),
+        ("listening", "not yet"),
+        ("share_groups", "on"),
+        ("ready", "on"),
+    ]
+    assert told[1][1]["reason"].startswith("not ready: 2 of 2 slots")
+    assert "share groups not yet (waits for 2 of 2 slots; slot 0: " in capsys.readouterr().out
