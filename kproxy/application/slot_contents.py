@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from typing import Final
 
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.net.state_log.durable_state_log import SlotDirectory
@@ -12,6 +12,9 @@ from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_session import ShareSession
+
+PLACES_KEPT_SECONDS: Final = 60.0
+"""For so long after a look nobody's id is hashed again, nor forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class SlotContents:
         self._directory = directory
         self._share_groups = share_groups
         self._last: _BySlot | None = None
+        self._places = _Places()
 
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
@@ -68,7 +72,7 @@ class SlotContents:
         parts = (groups.directory, groups.availability, groups.coordinator, groups.configs, groups.sessions)
         generation = (groups, slots, *(part.generation for part in parts))
         if self._last is None or self._last.generation != generation:
-            self._last = _by_slot(generation, groups, slots)
+            self._last = _by_slot(generation, groups, self._places.of(slots))
             asyncio.get_running_loop().call_soon(self._let_go)
         return self._last
 
@@ -76,8 +80,40 @@ class SlotContents:
         self._last = None
 
 
-def _by_slot(generation: object, groups: ShareGroups, slots: StateSlots) -> _BySlot:
-    slot_of = cache(lambda group_id: slots.slot_of_group(group_id).number)
+class _Places:
+    """The slots of the groups that the last look came by, for a minute: slots come and go together.
+
+    To hash an id of 2,000 characters takes a hundred times as long.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._forgetting: asyncio.TimerHandle | None = None
+
+    def of(self, slots: StateSlots) -> Callable[[str], int]:
+        """Return what tells the number of a group's slot. What it is asked for is what is kept for the next look."""
+        before, numbers = self._numbers, dict[str, int]()
+
+        def number_of(group_id: str) -> int:
+            number = numbers.get(group_id)
+            if number is None:
+                number = before.get(group_id)
+                if number is None:
+                    number = slots.slot_of_group(group_id).number
+                numbers[group_id] = number
+            return number
+
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+        self._numbers = numbers
+        self._forgetting = asyncio.get_running_loop().call_later(PLACES_KEPT_SECONDS, self._forget)
+        return number_of
+
+    def _forget(self) -> None:
+        self._numbers = {}
+
+
+def _by_slot(generation: object, groups: ShareGroups, slot_of: Callable[[str], int]) -> _BySlot:
     fetched_ids: dict[int, list[GroupId]] = defaultdict(list)
     for fetched_id in groups.directory.known_group_ids().union(groups.availability.listened_group_ids()):
         fetched_ids[slot_of(fetched_id)].append(fetched_id)

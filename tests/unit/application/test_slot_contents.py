@@ -135,6 +135,30 @@ async def test_slots_that_are_lost_together_are_looked_through_once(monkeypatch:
         assert not world.groups.configs.group_ids
 
 
+async def test_slots_that_are_loaded_one_after_the_other_look_for_no_group_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What each of them brings makes another look at all that is held necessary: fifty do at each start."""
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        world, _ = await live_world()
+        slots = await idle_slots(backing)
+        contents = contents_over(world, slots)
+        looks: Counter[object] = Counter()
+        monkeypatch.setattr(slots, "slot_of_group", counted(slots.slot_of_group, looks))
+        lock_duration = {"share.record.lock.duration.ms": "20000"}
+
+        # When
+        for slot in range(SLOT_COUNT):
+            contents.slot_loaded(slot, (), {f"configured in {slot}": lock_duration})
+            await asyncio.sleep(0)
+
+        # Then
+        assert set(looks.values()) == {1}
+        assert {f"configured in {slot}" for slot in range(SLOT_COUNT)} < set(looks)
+
+
 async def test_what_began_between_the_losses_of_two_slots_goes_with_its_slot() -> None:
     # Given
     async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
