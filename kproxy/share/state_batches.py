@@ -56,6 +56,11 @@ class StateDelta:
         """Nothing durable changed: there is nothing to write and nothing to wait for."""
         return not self.batches and self.start_offset == UNKNOWN_START_OFFSET
 
+    @property
+    def end_offset(self) -> int:
+        """The offset behind the last one that it tells of."""
+        return self.batches[-1].last_offset + 1 if self.batches else self.start_offset
+
 
 NO_CHANGE: Final = StateDelta(UNKNOWN_START_OFFSET, -1, ())
 """The empty delta."""

@@ -132,7 +132,9 @@ class LiveEntry:
     choice: StartChoice | None = None
     """Its start offset, if that was chosen by this load, and nothing was written since."""
     unsettled_writes: int = 0
-    is_ahead: bool = False  # of the log: what was refused, and not undone, is told by the next write
+    ahead_until: int = 0
+    """Below this offset, exclusive, something was refused and not undone: a write that begins here, or above, tells of
+    it. 0 when there is nothing."""
     is_unwanted: bool = False
 
 

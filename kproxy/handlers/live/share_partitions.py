@@ -242,13 +242,13 @@ class SharePartitionDirectory:
     def has_unsettled_writes(self, key: SharePartitionKey) -> bool:
         """Tell whether something of a live share-partition may not be durable yet, but for who holds what."""
         live = self._live.get(key)
-        return live is not None and (live.unsettled_writes > 0 or live.is_ahead)
+        return live is not None and (live.unsettled_writes > 0 or live.ahead_until > 0)
 
-    def begin_write(self, key: SharePartitionKey, *, run_count: int = 1) -> LiveWrite:
+    def begin_write(self, key: SharePartitionKey, *, start_offset: int, run_count: int = 1) -> LiveWrite:
         """Note that so many runs of a live share-partition are being written; return the token to settle that with."""
         live = self._live[key]
         live.unsettled_writes += 1
-        live.choice, live.is_ahead = None, False
+        live.choice, live.ahead_until = None, live.ahead_until if start_offset < live.ahead_until else 0
         self.unsettled_runs += run_count
         return LiveWrite(live.share_partition, live.state_epoch, live.leader_epoch, run_count)
 
@@ -257,7 +257,7 @@ class SharePartitionDirectory:
         live = self._live.get(written.key)
         if live is not None and live.share_partition is written.share_partition:
             live.share_partition.take_back(refused)
-            live.is_ahead = True
+            live.ahead_until = max(live.ahead_until, refused.end_offset)
             self.note_deadline(written.key)
 
     def settle_write(self, written: LiveWrite, *, is_certain: bool) -> None:

@@ -50,7 +50,7 @@ class StateWrites:
         if delta.is_empty:
             return
         run_count = 1 if delta.reversal is None else 1 + delta.reversal.run_count
-        source = self._directory.begin_write(key, run_count=run_count)
+        source = self._directory.begin_write(key, start_offset=delta.start_offset, run_count=run_count)
         outcome = self._state_log.persist(
             key,
             delta,

@@ -31,7 +31,7 @@ from tests.worlds.share_group_world import (
 )
 from tests.worlds.waiting import until_all_wait
 
-ACCEPT, RELEASE = 1, 2
+ACCEPT, RELEASE, RENEW = 1, 2, 4
 
 
 async def a_member_with_records(world: ShareGroupWorld, record_count: int = 10) -> Member:
@@ -134,6 +134,39 @@ async def test_what_could_not_be_written_may_be_acknowledged_again() -> None:
     # Then
     assert acknowledge_errors(refused) == {(ORDERS, 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
     assert acknowledge_errors(again) == {(ORDERS, 0): ErrorCode.NONE}
+
+
+async def test_who_accepts_late_what_an_end_of_locks_archived_that_was_refused_has_it_accepted_for_good() -> (
+    None
+):
+    """It stands in the middle of the window then, and no write but the one that passes it tells of it."""
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    world.configure("share.delivery.count.limit", "2")
+    for _ in range(3):
+        world.produce(1)
+    alice = world.member("alice")
+    await alice.open(max_records=3)
+    await alice.acknowledge({(ORDERS, 0): [(0, 2, [RELEASE])]})
+    await alice.fetch(max_wait_ms=0, max_records=3)
+    world.clock.advance(20_000)
+    await alice.acknowledge({(ORDERS, 0): [(0, 0, [RENEW])]}, is_renew_ack=True)
+    world.clock.advance(11_000)
+    world.state_log.persist_failure = StateNotWritten("broker 1 is down")
+    await world.expire()
+    world.state_log.persist_failure = None
+    await alice.acknowledge({(ORDERS, 0): [(0, 0, [ACCEPT])]})
+
+    # When
+    late = await alice.acknowledge({(ORDERS, 0): [(1, 2, [ACCEPT])]})
+
+    # Then
+    assert acknowledge_errors(late) == {(ORDERS, 0): ErrorCode.NONE}
+    world.restart()
+    bob = world.member("bob")
+    await bob.open()
+    assert acquired(await bob.fetch(max_wait_ms=0)) == []
 
 
 async def test_an_acknowledgement_of_what_is_durably_done_with_writes_nothing() -> None:

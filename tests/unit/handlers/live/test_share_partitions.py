@@ -288,7 +288,7 @@ async def test_an_unwanted_share_partition_stays_until_its_write_is_settled() ->
     directory = a_directory(world, is_wanted=lambda: wanted["is_wanted"])
     await loaded(directory, KEY)
     wanted["is_wanted"] = False
-    written = directory.begin_write(KEY)
+    written = directory.begin_write(KEY, start_offset=0)
 
     # When
     await directory.unload_unwanted([GroupId("g")])
@@ -308,7 +308,7 @@ async def test_a_share_partition_that_is_wanted_again_when_its_write_is_settled_
     directory = a_directory(world, is_wanted=lambda: wanted["is_wanted"])
     live = await loaded(directory, KEY)
     wanted["is_wanted"] = False
-    written = directory.begin_write(KEY)
+    written = directory.begin_write(KEY, start_offset=0)
     await directory.unload_unwanted([GroupId("g")])
 
     # When
@@ -325,7 +325,7 @@ async def test_a_write_that_fails_after_its_share_partition_was_discarded_spares
     await world.initialize()
     directory = a_directory(world)
     await loaded(directory, KEY)
-    written = directory.begin_write(KEY)
+    written = directory.begin_write(KEY, start_offset=0)
     directory.discard(KEY)
     successor = await loaded(directory, KEY)
 
