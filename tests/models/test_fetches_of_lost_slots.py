@@ -8,7 +8,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import NotCoordinator
 from tests.models.test_first_moment import a_cluster, acquired_offsets, holding, slot_of
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, partitions_of
-from tests.worlds.sharing_process import KEY
+from tests.worlds.sharing_process import KEY, SharingProcess
 from tests.worlds.state_log_requests import error_codes, fetch
 from tests.worlds.state_logs import StateLogBacking
 from tests.worlds.waiting import until, until_all_wait
@@ -72,3 +72,27 @@ async def test_records_acquired_before_a_slot_was_lost_or_handed_over_are_not_de
         assert acquired_offsets(answer) == []
         assert set(error_codes(answer)) == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
         cluster.may_land.set()
+
+
+async def test_a_member_whose_group_moved_is_told_that_its_share_session_is_not_there_and_opens_another() -> (
+    None
+):
+    """Its connection may have been to a process that did not stop: what it asks is relayed to the group's owner."""
+    async with a_cluster() as cluster:
+        # Given
+        async with StateLogBacking(cluster) as backing:
+            process = await holding(cluster, backing, KEY)
+            slots, slot = process.service.slots, slot_of(process, KEY)
+            assert slots is not None
+            slots.give_up(frozenset({slot.number}))
+            await until(lambda: slot.number in process.fleet.given_up)
+        async with StateLogBacking(cluster) as next_backing:
+            owner = await SharingProcess(next_backing).serves()
+
+            # When
+            refused = await owner.serve(fetch(KEY, epoch=1, max_wait_ms=100))
+            begun_anew = await owner.serve(fetch(KEY, epoch=0, max_wait_ms=60_000))
+
+            # Then
+            assert set(error_codes(refused)) == {ErrorCode.SHARE_SESSION_NOT_FOUND}
+            assert (error_codes(begun_anew), acquired_offsets(begun_anew)) == (set(), [0, 1, 2])
