@@ -77,7 +77,7 @@ def _gist(found: Finding) -> Sequence[str]:
     elif first["state"] == "Acquired":
         at = f", at {attempt_text(first)}"
     else:
-        at = f", {attempt_text(first)}"
+        at = f"; {attempt_text(first)}"
     said = [f"{found.verdict}{at}", f"next: {found.facts['next']}"]
     if window := found.facts.get("window"):
         said.append(f"window: {window}")

@@ -32,8 +32,8 @@ def _why_overfull(count: int, limit: int, limit_then: int | None) -> str:
     """Return which of both it was; `limit_then` is the limit when the last of them were acquired, None if unknown."""
     if limit_then is None:
         return (
-            "They were acquired before this kproxy loaded them: the record batch in which the limit is reached is "
-            "delivered whole, or the limit was higher then"
+            "Either the record batch in which the limit was reached is larger than the room that was left, "
+            "or the limit was higher then: which of both is not in the state log, from where they were loaded"
         )
     if limit_then <= limit:
         return (

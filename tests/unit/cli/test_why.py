@@ -170,6 +170,28 @@ def test_without_a_group_the_worst_of_all_are_told_of_in_a_paragraph_each() -> N
     ]
 
 
+def test_a_group_that_everybody_left_is_told_of_with_the_record_that_blocks_it() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    inspectable.leave("alice")
+    batches = (
+        StateBatch(100, 102, RecordState.AVAILABLE, 2),
+        StateBatch(103, 109, RecordState.ACKNOWLEDGED, 1),
+    )
+    inspectable.write_state(0, *batches, start_offset=100)
+
+    # When
+    lines = run(inspectable).stdout.splitlines()
+
+    # Then
+    assert lines[0] == "workers is Empty: 0 members, lag not known"
+    assert (
+        "    offsets 100 to 102: a member has to fetch; the group has no members; 2 of 5 attempts over"
+        in lines
+    )
+
+
 def test_of_very_many_groups_the_worst_are_told_of_and_the_others_counted() -> None:
     # Given
     inspectable = Inspectable()

@@ -20,8 +20,8 @@ def share_partition(count: int, log_end_offset: int | None, **said: Any) -> dict
 
 
 LOADED = (
-    "They were acquired before this kproxy loaded them: the record batch in which the limit is reached is "
-    "delivered whole, or the limit was higher then"
+    "Either the record batch in which the limit was reached is larger than the room that was left, or the limit "
+    "was higher then: which of both is not in the state log, from where they were loaded"
 )
 BATCH = "The record batch in which the limit was reached is larger than the room that was left: it is delivered whole"
 LOWERED = "The limit was 2000 when the last of them were acquired"
