@@ -227,7 +227,8 @@ class LocalAnswers:
         if found is None:
             self._known.require(wanted)
             raise NothingThere(
-                f"nothing of partition {partition} of {topic!r} is in flight for {group!r}: nobody fetches from it now"
+                f"nobody fetches from partition {partition} of {topic!r} for {group!r} now, and only what is in memory "
+                "can be settled: let a member of the group fetch first"
             )
         return found, self._inspected.topic_name(found.topic_id)
 

@@ -161,7 +161,10 @@ class OperatorActions:
         self._services.group_log.require_ready(key.group_id)
         share_partition = self._services.directory.with_current_limits(key)
         if share_partition is None:
-            raise SharePartitionNotLoaded(f"nothing of {key} is in flight: nobody fetches from it now")
+            raise SharePartitionNotLoaded(
+                f"nothing of {key} is in memory, for nobody fetches from it now, and only that can be settled: "
+                "let a member of the group fetch first"
+            )
         return share_partition
 
     def _told(self, key: SharePartitionKey, settlement: OperatorSettlement) -> Sequence[SettledRun]:

@@ -188,13 +188,15 @@ async def test_whether_it_was_done_is_said_as_far_as_it_is_known(refusal: ApiErr
     assert str(raised.value) == told
 
 
-async def test_what_nobody_fetches_is_not_in_flight() -> None:
+async def test_what_nobody_fetches_from_cannot_be_settled_and_the_remedy_is_told() -> None:
     # Given
     world = ShareGroupWorld()
     await world.initialize()
 
     # When
-    with pytest.raises(SharePartitionNotLoaded, match="nobody fetches from it now"):
+    with pytest.raises(
+        SharePartitionNotLoaded, match=r"nobody fetches from it now.*let a member of the group fetch first"
+    ):
         world.groups.operators.plan(world.key(), OperatorAction.ARCHIVE, [(0, 0)])
 
     # Then

@@ -83,7 +83,7 @@ async def test_sessions_are_ended_and_their_records_given_to_others() -> None:
     [
         ({**ARCHIVE, "group": "x"}, 404, "there is no share group 'x'"),
         ({**ARCHIVE, "topic": "oders"}, 404, "does not have a topic 'oders'; there is orders"),
-        ({**ARCHIVE, "partition": 1}, 404, "nothing of partition 1 of 'orders' is in flight for 'g'"),
+        ({**ARCHIVE, "partition": 1}, 404, "nobody fetches from partition 1 of 'orders' for 'g' now"),
         ({**ARCHIVE, "offsets": [[4, 9]]}, 400, "offset 9 was never acquired, the last one is 4"),
         ({**ARCHIVE, "member": "bob"}, 409, "offset 1 is held by 'alice', and not by 'bob'"),
         ({**END, "member": "carol"}, 404, "there is no member 'carol'"),
