@@ -31,15 +31,18 @@ async def in_turns(
             begun_s = now_s()
 
 
-async def in_order(items: Iterable[T], key: Callable[[T], Any], *, at_once: int = AT_ONCE) -> Iterator[T]:
+async def in_order(
+    items: Iterable[T], key: Callable[[T], Any], *, reverse: bool = False, at_once: int = AT_ONCE
+) -> Iterator[T]:
     """Return `items` in the order of `key`, in which each is found when it is asked for: to be gone through `in_turns`.
 
+    It is the order of `sorted`: what is equal stays as it came, also where `reverse` has the largest come first.
     They are sorted in portions of `at_once`, with turns for others in between, and merged. The items must not change
     meanwhile.
     """
     remaining = iter(items)
     portions: list[list[T]] = []
-    while portion := sorted(islice(remaining, at_once), key=key):
+    while portion := sorted(islice(remaining, at_once), key=key, reverse=reverse):
         portions.append(portion)
         await let_other_looks_go_on()
-    return merge(*portions, key=key)
+    return merge(*portions, key=key, reverse=reverse)

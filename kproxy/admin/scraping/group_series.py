@@ -5,12 +5,12 @@ Of gauges the largest are told, of what is counted the groups that were counted 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from heapq import nlargest
+from itertools import islice
 from operator import itemgetter
 from typing import Final, Protocol, TypeVar
 
 from kproxy.admin.live_share_partitions import LiveSharePartitions
-from kproxy.admin.turns import in_turns
+from kproxy.admin.turns import in_order, in_turns
 from kproxy.handlers.live.share_counters import EVENTS, GroupCounts
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
 from kproxy.statelog.actors import cut_text
@@ -85,15 +85,13 @@ class GroupSeries:
             of_groups[group_id] = of_groups.get(group_id, 0) + records
             ratio = records / max(share_partition.limits.partition_max_record_locks, 1)
             fullest[group_id] = max(fullest.get(group_id, 0.0), ratio)
-        told = self._largest(of_groups, "share_group_inflight_records")
+        told = await self._largest(of_groups, "share_group_inflight_records")
+        ratios = await self._largest(fullest, "share_group_window_ratio")
         self._of_groups = (
             {(cut_text(group_id),): records for group_id, records in told.items()},
-            {
-                (cut_text(group_id),): ratio
-                for group_id, ratio in self._largest(fullest, "share_group_window_ratio").items()
-            },
+            {(cut_text(group_id),): ratio for group_id, ratio in ratios.items()},
         )
-        windows = self._largest(in_flight, "share_partition_inflight_records")
+        windows = await self._largest(in_flight, "share_partition_inflight_records")
         labels = {key: self._labels(key) for key in windows}
         self._of_partitions = (
             {labels[key]: records for key, (records, _) in windows.items()},
@@ -118,13 +116,14 @@ class GroupSeries:
             self._metrics.count("metrics_dropped_series", count - room, "share_group_records")
         self._records = found
 
-    def _largest(self, readings: Mapping[K, T], gauge: str) -> Mapping[K, T]:
-        """Return as many as may be told, the largest ones, and count the others as dropped."""
+    async def _largest(self, readings: Mapping[K, T], gauge: str) -> Mapping[K, T]:
+        """Return as many as may be told, the largest ones, and count the others as dropped; others have turns."""
         most = self._metrics.max_series
         if len(readings) <= most:
             return readings
         self._metrics.count("metrics_dropped_series", len(readings) - most, gauge)
-        return dict(nlargest(most, readings.items(), key=itemgetter(1)))
+        ordered = await in_order(readings.items(), itemgetter(1), reverse=True)
+        return {key: reading async for key, reading in in_turns(islice(ordered, most), at_once=_AT_ONCE)}
 
     def _labels(self, key: SharePartitionKey) -> Labels:
         topic = self._topic_name(key.topic_id) or topic_id_text(key.topic_id)

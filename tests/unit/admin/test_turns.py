@@ -82,5 +82,16 @@ async def test_very_much_is_brought_in_order_while_others_have_turns() -> None:
     assert turn_count >= 100
 
 
+async def test_of_what_is_equal_the_first_stays_the_first_where_the_largest_come_first() -> None:
+    # Given
+    pairs = [(place, place * 7_919 % 10) for place in range(1_000)]
+
+    # When
+    found = await in_order(pairs, lambda pair: pair[1], reverse=True, at_once=30)
+
+    # Then
+    assert list(found) == sorted(pairs, key=lambda pair: pair[1], reverse=True)
+
+
 async def all_of(items: AsyncIterator[int]) -> list[int]:
     return [each async for each in items]

@@ -6,6 +6,7 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families
 
 from kproxy.admin.scraping.group_series import GroupSeries
+from kproxy.admin.turns import AT_ONCE
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
@@ -14,6 +15,7 @@ from kproxy.share.share_partition import SharePartition
 from kproxy.telemetry.metrics import Metrics
 from tests.in_memory.inspectable import ORDERS, PAYMENTS, InMemorySharePartitions
 from tests.in_memory.recording_observer import RecordingObserver
+from tests.worlds.waiting import turns_during
 
 LABELS: Final = ("group", "topic", "partition", "event")
 LIMITS: Final = ShareLimits(partition_max_record_locks=200)
@@ -127,3 +129,20 @@ async def test_what_happened_to_the_records_of_a_group_is_told_and_no_record_is_
     assert delivered == {"a": 5, "b": 7, "other": 24}
     assert len(records) == 18
     assert scraped.metrics.counted("metrics_dropped_series", "share_group_records") == 2
+
+
+async def test_others_have_turns_while_the_largest_of_very_many_are_found() -> None:
+    # Given
+    scraped = Scraped(max_series=20)
+    readings = {number: number * 7_919 % 10_007 for number in range(5 * AT_ONCE)}
+    found: dict[int, int] = {}
+
+    async def find() -> None:
+        found.update(await scraped.series._largest(readings, "share_group_inflight_records"))
+
+    # When
+    turn_count = await turns_during(find())
+
+    # Then
+    assert list(found.values()) == sorted(readings.values(), reverse=True)[:20]
+    assert turn_count >= 5
