@@ -7,15 +7,17 @@ several equal choices it makes depends on hash order there, here on the order of
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, repeat
 from typing import Final, TypeAlias
 
-from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
+from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition, partitions_of
 
 ASSIGNOR_NAME: Final = "simple"
 
 Assignment: TypeAlias = Mapping[MemberId, frozenset[TopicIdPartition]]
 """The partitions of each member."""
+
+_NOTHING: Final[frozenset[TopicIdPartition]] = frozenset()
 
 Holders: TypeAlias = Sequence[MemberId]
 """Who had a partition before, in the order of the members."""
@@ -33,10 +35,18 @@ def assign(
     subscribed topic that is not in `assignable` is left out.
     """
     held: dict[MemberId, list[TopicIdPartition]] = {member_id: [] for member_id in subscriptions}
-    holders = _holders(subscriptions, previous)
+    holders: Mapping[TopicIdPartition, Holders] | None = None
     alike: dict[object, Sequence[Sequence[MemberId]]] = {}
     for member_ids, partitions in _pools(subscriptions, assignable):
-        had = tuple([holders.get(partition, ()) for partition in partitions])
+        if (
+            len(member_ids) == 1 or len(partitions) == 1
+        ):  # everybody has everything: there is nothing to choose
+            for member_id in member_ids:
+                held[member_id] += partitions
+            continue
+        if holders is None:
+            holders = _holders(subscriptions, previous)
+        had = tuple(map(holders.get, partitions, repeat(())))
         if (pool := (member_ids, had)) not in alike:
             alike[pool] = _share_out(member_ids, had)
         for partition, sharers in zip(partitions, alike[pool], strict=True):
@@ -73,12 +83,15 @@ def _holders(
 ) -> Mapping[TopicIdPartition, Holders]:
     """Return who of the members had each partition: one pass, whatever the pools."""
     holders: dict[TopicIdPartition, Holders] = {}
+    seen: set[TopicIdPartition] = set()
     for member_id in subscriptions:
-        alone = (member_id,)  # one object: almost every partition has one holder
-        for partition in previous.get(member_id, ()):
-            before = holders.setdefault(partition, alone)
-            if before is not alone:
-                holders[partition] = (*before, member_id)
+        had = previous.get(member_id, _NOTHING)
+        shared = {partition: (*holders[partition], member_id) for partition in had & seen}
+        holders.update(
+            dict.fromkeys(had, (member_id,))
+        )  # sets and dictionaries know the hashes of what is in them
+        holders.update(shared)
+        seen |= had
     return holders
 
 
@@ -90,7 +103,7 @@ def _pools(
     is_homogeneous = len(set(subscriptions.values())) == 1
     pools: dict[Sequence[MemberId], list[TopicIdPartition]] = {}
     for topic_id in sorted(assignable.keys() & subscribers.keys()):
-        partitions = [TopicIdPartition(topic_id, number) for number in sorted(assignable[topic_id])]
+        partitions = partitions_of(topic_id, sorted(assignable[topic_id]))
         if is_homogeneous:
             pools.setdefault(subscribers[topic_id], []).extend(partitions)
         else:
@@ -107,9 +120,9 @@ def _share_out(member_ids: Sequence[MemberId], had: Sequence[Holders]) -> Sequen
     4. The places left are filled one partition after the other, by members below their quota in turn.
     """
     sharing = -(-len(member_ids) // len(had))
-    if sharing == len(member_ids):  # everybody has everything: there is nothing to choose
-        return [member_ids] * len(had)
     left = _quotas(member_ids, place_count=sharing * len(had))
+    if sharing == 1:
+        return _share_out_alone(member_ids, had, left)
     sharers = [_kept(holders, left, sharing=sharing) for holders in had]
     unfilled = deque(member_id for member_id in member_ids if left[member_id])
     for of_partition in sharers:
@@ -122,6 +135,33 @@ def _share_out(member_ids: Sequence[MemberId], had: Sequence[Holders]) -> Sequen
             if left[member_id]:
                 unfilled.append(member_id)
     return [tuple(of_partition) for of_partition in sharers]
+
+
+def _share_out_alone(
+    member_ids: Sequence[MemberId], had: Sequence[Holders], left: dict[MemberId, int]
+) -> Sequence[Sequence[MemberId]]:
+    """Do the same where each partition is for one member: there may be a hundred thousand. `left` are the quotas."""
+    alone = {member_id: (member_id,) for member_id in member_ids}
+    sharers: list[Sequence[MemberId]] = []
+    for holders in had:
+        for member_id in holders:
+            if left.get(member_id):
+                left[member_id] -= 1
+                sharers.append(alone[member_id])
+                break
+        else:
+            sharers.append(())
+    in_turn = _in_turn(left)
+    return [of_partition or alone[next(in_turn)] for of_partition in sharers]
+
+
+def _in_turn(left: Mapping[MemberId, int]) -> Iterator[MemberId]:
+    """Yield each member as often as it has places `left`, one after the other in turn."""
+    turns = 0
+    while unfilled := [member_id for member_id, places in left.items() if places > turns]:
+        until = min(left[member_id] for member_id in unfilled)
+        yield from chain.from_iterable(repeat(unfilled, until - turns))
+        turns = until
 
 
 def _quotas(member_ids: Sequence[MemberId], *, place_count: int) -> dict[MemberId, int]:

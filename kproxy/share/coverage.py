@@ -11,14 +11,13 @@ A member can be counted on from its heartbeat until it leaves or its connection 
 partition, as in any share group with more members than partitions, so nothing is delivered twice for it.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import cycle
 from typing import Final, Protocol
 
 from kproxy.share.assignor import subscribers_of
-from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
+from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition, partitions_of
 from kproxy.share.share_group_member import ShareGroupMember
 
 Partitions = frozenset[TopicIdPartition]
@@ -45,7 +44,7 @@ class Coverage:
 
     def __init__(self, topics: TopicsOfMembers) -> None:
         self._topics = topics
-        self._told: Counter[TopicIdPartition] = Counter()
+        self._told: dict[TopicIdPartition, int] = {}
         self._allotted: dict[MemberId, set[TopicIdPartition]] = {}
         self._open = _NOTHING
         self._free: dict[TopicId, set[TopicIdPartition]] = {}  # what is open and nobody was told since
@@ -71,22 +70,27 @@ class Coverage:
         gained, lost = partitions - member.relied_on, member.relied_on - partitions
         member.assigned = partitions
         self._allotted.pop(member.member_id, None)
-        if member.is_present:
-            self._rely(member, partitions)
-        counts = self._told.__getitem__
-        return max(map(counts, gained), default=0) > 1 or min(map(counts, lost), default=1) <= 0
+        known = gained
+        if member.is_present and (gained or lost):
+            known = self._move(member, partitions, gained, lost)
+        told_count = self._told.get
+        return any(told_count(each, 0) > 1 for each in known) or any(
+            told_count(each, 0) <= 0 for each in lost
+        )
 
     def share_of(self, member: ShareGroupMember, target: Partitions) -> Partitions:
         """Return what `member` is to be told, which has a heartbeat to be answered: its target, and what it covers."""
         allotted = self._allotted.get(member.member_id, set())
-        if member.assigned == target and not allotted and not self._free:
+        # One set is compared with itself element by element, too.
+        is_told = member.assigned is target or member.assigned == target
+        if is_told and not allotted and not self._free:
             return target
         kept = {
             partition
             for partition in member.assigned - target
-            if self._told[partition] <= int(partition in member.relied_on)
+            if self._told.get(partition, 0) <= int(partition in member.relied_on)
         }
-        taken = {partition for partition in allotted - target if self._told[partition] <= 0}
+        taken = {partition for partition in allotted - target if self._told.get(partition, 0) <= 0}
         if self._free and not self._open <= target:
             free_topics = self._topics.subscribed_among(member, self._free)
             taken.update(*(self._free[topic_id] - target for topic_id in free_topics))
@@ -104,11 +108,11 @@ class Coverage:
         `wanted` may all be assigned. `targets` are those of the waiting members: what stands there they are told
         anyway.
         """
-        covered = _NOTHING.union(*targets.values())
+        covered = _NOTHING.union(*targets.values()) if wanted else _NOTHING
         told_count = self._told.get
         uncovered: dict[TopicId, Sequence[TopicIdPartition]] = {}
         for topic_id, numbers in wanted.items():
-            of_topic = [TopicIdPartition(topic_id, number) for number in sorted(numbers)]
+            of_topic = partitions_of(topic_id, sorted(numbers))
             left = [each for each in of_topic if each not in covered and told_count(each, 0) <= 0]
             if left:
                 uncovered[topic_id] = left
@@ -149,16 +153,32 @@ class Coverage:
         return subscribers_of(subscriptions)
 
     def _rely(self, member: ShareGroupMember, partitions: Partitions) -> bool:
-        if partitions == member.relied_on:
+        before = member.relied_on
+        if partitions is before or partitions == before:
             return False
-        gained, lost = partitions - member.relied_on, member.relied_on - partitions
-        self._told.update(gained)
-        self._told.subtract(lost)
+        self._move(member, partitions, partitions - before, before - partitions)
+        return True
+
+    def _move(
+        self, member: ShareGroupMember, partitions: Partitions, gained: Partitions, lost: Partitions
+    ) -> Partitions:
+        """Rely on `member` for `partitions`: with `gained`, without `lost`. Return what others may have been told, too.
+
+        A set and a dictionary know the hashes of what is in them, which takes longest of a hundred thousand.
+        """
+        told = self._told
+        new = gained.difference(told)
+        known = gained - new
+        told.update(dict.fromkeys(new, 1))
+        for partition in known:
+            told[partition] += 1
+        for partition in lost:
+            told[partition] -= 1
         member.relied_on = partitions
         if self._open:
             self._take(gained)
-            self._let_go(partition for partition in lost & self._open if self._told[partition] <= 0)
-        return True
+            self._let_go(partition for partition in lost & self._open if told[partition] <= 0)
+        return known
 
     def _take(self, told: Partitions) -> None:
         """Let these, of which some member was told, be free no more."""

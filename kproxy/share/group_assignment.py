@@ -157,13 +157,12 @@ class GroupAssignment:
         members = self._members.values()
         waiting = [member for member in members if member.is_waiting]
         targets = {member.member_id: self._target_of(member) for member in waiting}
-        self._coverage.allot(
-            self._topics.wanted(member for member in members if member.is_present), targets, waiting
-        )
+        wanted = self._topics.wanted(member for member in members if member.is_present)
+        self._coverage.allot({} if self._is_all_told(wanted, targets) else wanted, targets, waiting)
         losers: list[MemberId] = []
         for member in waiting:
             share = self._coverage.share_of(member, targets[member.member_id])
-            if share - member.assigned or member.awaited_round is not None:
+            if member.awaited_round is not None or not share <= member.assigned:
                 self._called[member.member_id] = None
             elif share != member.assigned:
                 losers.append(member.member_id)
@@ -210,6 +209,21 @@ class GroupAssignment:
         called = tuple(self._called)
         self._called.clear()
         return called
+
+    def _is_all_told(
+        self,
+        wanted: Mapping[TopicId, frozenset[int]],
+        targets: Mapping[MemberId, frozenset[TopicIdPartition]],
+    ) -> bool:
+        """Tell, at no cost for partitions, whether `targets` are all that the assignor made of just what is `wanted`.
+
+        It gives each partition to somebody.
+        """
+        return (
+            wanted is self.assigned_from
+            and 0 < len(targets) == len(self.target)
+            and all(self.target.get(member_id) is target for member_id, target in targets.items())
+        )
 
     def _target_of(self, member: ShareGroupMember) -> frozenset[TopicIdPartition]:
         """Return what the target assignment gives to `member` of its own topics.

@@ -6,8 +6,9 @@ that name the same topics have one subscription together, whose names are gone t
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
+from operator import itemgetter
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -29,6 +30,8 @@ _ASSIGNED_TO_ONE: Final = 16
 """So many members and partitions are as much work, when one is assigned to the other, as another group."""
 
 _NOTHING: Final[frozenset[str]] = frozenset()
+
+_topic_of: Final[Callable[[TopicIdPartition], TopicId]] = itemgetter(0)
 
 _SUBSCRIPTIONS: Final[WeakValueDictionary[int, frozenset[str]]] = WeakValueDictionary()
 """Those that somebody has, by their hash; of two with the same hash that differ, the one that came first."""
@@ -255,9 +258,7 @@ class GroupTopics:
         """Return those of `partitions` that are of topics which exist and to which `member` subscribes."""
         names = member.subscribed_topic_names
         others = {
-            topic_id
-            for topic_id in {each.topic_id for each in partitions}
-            if self._ids.get(topic_id) not in names
+            topic_id for topic_id in set(map(_topic_of, partitions)) if self._ids.get(topic_id) not in names
         }
         if not others:  # almost always, and a hundred thousand partitions take their time
             return frozenset(partitions)
@@ -304,10 +305,11 @@ class GroupTopics:
         self, member: ShareGroupMember, partitions: Collection[TopicIdPartition]
     ) -> frozenset[TopicIdPartition]:
         """Return those of `partitions` that `member` subscribes to and that may be assigned."""
-        return frozenset(
-            partition
-            for partition in self.subscribed(member, partitions)
-            if partition.partition in self.state_partitions.initialized_of(partition.topic_id)
+        subscribed = self.subscribed(member, partitions)
+        initialized_of = self.state_partitions.initialized_of
+        numbers = {topic_id: initialized_of(topic_id) for topic_id in set(map(_topic_of, subscribed))}
+        return subscribed.difference(
+            [each for each in subscribed if each.partition not in numbers[each.topic_id]]
         )
 
     def named(self, partitions: Iterable[TopicIdPartition]) -> tuple[AssignedTopic, ...]:

@@ -213,3 +213,18 @@ def test_the_topics_of_one_member_are_not_looked_for_in_each_others_subscription
     # Then
     assert len(assignment[MEMBERS[0]]) == len(ids)
     assert LookedUpId.look_ups < 10 * len(ids)
+
+
+def test_partitions_of_a_lone_member_are_not_looked_for_in_what_it_had() -> None:
+    # Given
+    subscribed = subscriptions(1, TopicId(LookedUpId(TOPIC)))
+    assignable = {topic_id: frozenset(range(500)) for topic_id in subscribed[MEMBERS[0]]}
+    previous = assign(subscribed, assignable, {})
+    LookedUpId.look_ups = 0
+
+    # When
+    assignment = assign(subscribed, assignable, previous)
+
+    # Then
+    assert LookedUpId.look_ups < 1.5 * 500
+    assert assignment == previous

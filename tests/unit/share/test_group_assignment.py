@@ -293,3 +293,70 @@ def test_what_is_open_is_not_gone_through_for_a_member_with_few_topics() -> None
     assert [partition.topic_id for partition in share] == [f"{499:016}".encode()]
     assert LookedUpId.look_ups < 50
     assert len(assignment.share_of(wide)) == 500
+
+
+def a_wide_lone_member(partition_count: int) -> tuple[GroupAssignment, ShareGroupMember]:
+    """Whose heartbeat waits for the round that is for it, and is the first of the group."""
+    topic = TopicPartitions(TopicId(LookedUpId(b"a topic as wide ")), partition_count)
+    state = StatePartitionMetadata()
+    state.begin("wide", topic, retry_interval_ms=1, now_ms=0)
+    state.finish([TopicIdPartition(topic.topic_id, number) for number in range(partition_count)])
+    topics = GroupTopics(state)
+    names = frozenset(["wide"])
+    topics.subscribe(frozenset(), names)
+    topics.learn({"wide": topic})
+    member = ShareGroupMember(ALICE, subscribed_topic_names=names, is_waiting=True)
+    assignment = GroupAssignment(topics, {ALICE: member})
+    assignment.heard(member, LIMITS, is_joining=True, has_changed=True, now_ms=0)
+    assignment.begin_round(50)
+    assignment.compute(50)
+    return assignment, member
+
+
+def test_a_round_in_which_everybody_waits_for_a_new_target_looks_for_no_partition_that_nobody_has() -> None:
+    # Given
+    assignment, member = a_wide_lone_member(500)
+    LookedUpId.look_ups = 0
+
+    # When
+    assignment.end_round(50)
+    look_ups = LookedUpId.look_ups
+
+    # Then
+    assert assignment.take_called() == (ALICE,)
+    assert len(assignment.share_of(member)) == 500
+    assert look_ups < 50
+
+
+def test_the_first_who_is_told_partitions_costs_no_look_up_of_each() -> None:
+    # Given
+    assignment, member = a_wide_lone_member(500)
+    assignment.end_round(50)
+    share = assignment.share_of(member)
+    LookedUpId.look_ups = 0
+
+    # When
+    assignment.tell(member, share, 60)
+
+    # Then
+    assert LookedUpId.look_ups < 50
+    assert member.relied_on == share
+
+
+def test_what_a_member_that_left_was_to_have_is_shared_before_the_next_target_is_computed(
+    group: Group,
+) -> None:
+    # Given
+    alice, bob = group.join(ALICE, now_ms=0), group.join(BOB, now_ms=0)
+    group.round(50)
+    group.tell(alice, bob, now_ms=50)
+    del group.members[BOB]
+    group.assignment.remove(bob, 60)
+
+    # When
+    group.assignment.begin_round(110)
+    group.assignment.end_round(110)
+
+    # Then
+    assert group.assignment.take_called() == (BOB, ALICE)
+    assert group.assignment.share_of(alice) == alice.assigned | bob.assigned
