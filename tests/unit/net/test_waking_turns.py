@@ -21,7 +21,8 @@ class Beginners:
     """Tasks that begin in their turn, and in which turn of the loop each of them did."""
 
     def __init__(self) -> None:
-        self.turns = WakingTurns(BOUND)
+        self.now_s = 0.0
+        self.turns = WakingTurns(BOUND, seconds=lambda: self.now_s)
         self.names: list[int] = []
         self.begun_in: list[int] = []
         self._turn_count = 0
@@ -51,6 +52,27 @@ async def test_of_many_that_begin_together_only_so_many_do_in_a_turn_in_their_or
     # Then
     assert beginners.names == list(range(5 * BOUND))
     assert set(Counter(beginners.begun_in).values()) == {BOUND}
+
+
+async def test_half_as_many_begin_behind_a_long_turn_and_twice_as_many_behind_a_short_one() -> None:
+    # Given
+    beginners = Beginners()
+
+    async def take(number: int, seconds: float) -> None:
+        await beginners.begin(number)
+        beginners.now_s += seconds
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        counting = tasks.create_task(beginners.count_turns())
+        long = [take(number, 0.03) for number in range(3 * BOUND)]
+        await asyncio.gather(*long, *(take(number, 0.0) for number in range(3 * BOUND, 6 * BOUND)))
+        counting.cancel()
+
+    # Then
+    per_turn = [count for _, count in sorted(Counter(beginners.begun_in).items())]
+    assert beginners.names == list(range(6 * BOUND))
+    assert per_turn == [4, 4, 2, 1, 1, 1, 2, 4, 4, 1]
 
 
 async def test_who_comes_later_stands_behind_those_who_wait() -> None:
