@@ -8,6 +8,7 @@ import click
 from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
 from kproxy.cli.log_reading import opened
 from kproxy.cli.log_replay import (
+    absent_only_if_all_was_read,
     fail_if_in_part,
     replay_log,
     selected_part,
@@ -54,7 +55,7 @@ _COLUMNS: Final = (
 
 ENDED-BY is what ended records for good: delivery-limit, reject or operator, unless --ended-by says otherwise; EVENT is
 how that came about. CONSUMER-ID and CLIENT-ID are who had them last. The exit code is 3 when the log has no such group,
-topic or partition.
+topic or partition, and 6 when a part of the log could not be read: that may have it.
 """
 )
 @with_selection
@@ -107,10 +108,12 @@ def finished(  # noqa: PLR0913 - one for each option
 
     name = cluster.settings.state_topic_name
     instead = f"kproxy replay audit -b {servers_text(cluster)}"
-    asked = FinishedRecords(selected_part(cluster, group, topic, partition, instead), ends, most, since_ms)
+    part = selected_part(cluster, group, topic, partition, instead)
+    asked = FinishedRecords(part.selected, ends, most, since_ms)
     with opened(cluster, name) as reader:
         replayed = replay_log(reader, name, asked, instead, group=group)
-    found = asked.runs(name)
+    with absent_only_if_all_was_read(part, replayed):
+        found = asked.runs(name)
     answer = {
         "apiVersion": "kproxy/v1",
         "kind": "FinishedRecords",

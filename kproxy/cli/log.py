@@ -100,7 +100,7 @@ def log() -> None:
   kproxy log dump -b localhost:9092 --topic groups -o table
 
 The exit code is 3 when there is no such topic, or no record of the group, 4 when the cluster cannot be reached, and
-6 when some records cannot be decoded.
+6 when some records cannot be decoded, or read: those of the group may be among these.
 """
 )
 @_with_range
@@ -210,6 +210,7 @@ def _lines(
                 found += 1
                 yield line
         if wanted.group is not None and not found:
+            unread.fail_if_any()
             raise CommandFailed(
                 f"{topic} has no record of share group {wanted.group!r}, or none in the part of it that was asked for",
                 ExitCode.NOT_FOUND,

@@ -13,6 +13,7 @@ from kproxy.cli.known_names import member_names
 from kproxy.cli.log_reading import opened
 from kproxy.cli.log_replay import (
     Replayed,
+    absent_only_if_all_was_read,
     ends_of_topics,
     fail_if_in_part,
     replay_log,
@@ -79,7 +80,8 @@ NO_ACQUISITIONS: Final = (
 
 REASON is blocks-start-offset (records behind it are done with, it is not), near-delivery-limit (few deliveries are
 left), no-progress (its queue stands still before older records). The answer is that of kproxy replay stuck, which reads
-logs of any size. The exit code is 3 when the log has no such group, topic or partition.
+logs of any size. The exit code is 3 when the log has no such group, topic or partition, and 6 when a part of the log
+could not be read: that may have it.
 """
 )
 @with_selection
@@ -142,13 +144,15 @@ def stuck(  # noqa: PLR0913 - one for each option
     quiet_since_ms = time.time_ns() // 1_000_000 - quiet_ms
     settings = cluster.settings
     instead = f"kproxy replay stuck -b {servers_text(cluster)}"
-    asked = Stuck(selected_part(cluster, group, topic, partition, instead), delivery_limit - near, behind)
+    part = selected_part(cluster, group, topic, partition, instead)
+    asked = Stuck(part.selected, delivery_limit - near, behind)
     with opened(cluster, settings.state_topic_name) as reader:
         replayed = replay_log(reader, settings.state_topic_name, asked, instead, group=group)
         ends = ends_of_topics(reader, asked.selected.names, quiet_since_ms)
-    found = asked.records(
-        replayed.states, ends, quiet_since_ms=quiet_since_ms, place=settings.state_topic_name
-    )
+    with absent_only_if_all_was_read(part, replayed):
+        found = asked.records(
+            replayed.states, ends, quiet_since_ms=quiet_since_ms, place=settings.state_topic_name
+        )
     _show("StuckRecords", found, _STUCK, Output(output, not no_headers), replayed)
     click.echo(NO_ACQUISITIONS, err=True)
     fail_if_in_part(replayed)
@@ -162,7 +166,7 @@ def stuck(  # noqa: PLR0913 - one for each option
   kproxy log audit -b localhost:9092 --member worker-3 --since 1h -o wide
 
 EVENT and ENDED-BY are those of kproxy replay audit, which reads logs of any size. The exit code is 3 when the log has
-no such group, topic, partition or member.
+no such group, topic, partition or member, and 6 when a part of the log could not be read: that may have it.
 """
 )
 @with_selection
@@ -199,11 +203,12 @@ def audit(  # noqa: PLR0913 - one for each option
         raise click.UsageError("audit of what? give --offset N, --member ID, or both")
     name = cluster.settings.state_topic_name
     instead = f"kproxy replay audit -b {servers_text(cluster)}"
-    selected = selected_part(cluster, group, topic, partition, instead)
-    asked = Audit(selected, offset, member, since_ms, until_ms)
+    part = selected_part(cluster, group, topic, partition, instead)
+    asked = Audit(part.selected, offset, member, since_ms, until_ms)
     with opened(cluster, name) as reader:
         replayed = replay_log(reader, name, asked, instead, group=group)
-    events = asked.events(name)
+    with absent_only_if_all_was_read(part, replayed):
+        events = asked.events(name)
     missing = asked.missing_offset()
     if missing and not events:
         fail_if_in_part(replayed)

@@ -1,6 +1,7 @@
 """A log that is small, replayed in this process: questions hear its rows, as the fold of recovery tells them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -10,6 +11,7 @@ from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.known_names import PARTITION_HELP, group_names, topic_names
 from kproxy.cli.log_reading import Unread, all_of, opened
+from kproxy.clients.failures import NotThere
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
@@ -29,6 +31,14 @@ class Taking(Protocol):
     def take(self, row: "SilverRow") -> None:
         """Hear the next one."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPart:
+    """The part of a log that is asked about, with the names of topics, and what of these could not be read."""
+
+    selected: "Selected"
+    unread_names: Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +70,26 @@ def with_selection(command: F) -> F:
 
 def selected_part(
     cluster: BackingCluster, group: str | None, topic: str | None, partition: int | None, instead: str
-) -> "Selected":
-    """Return the part of the log that is asked about, with the names of topics."""
+) -> AskedPart:
+    """Return the part of the log that is asked about.
+
+    Names that only partitions of the groups topic without a leader have are left out, with a warning.
+    """
     from kproxy.clients.history.selection import Selected
 
-    return Selected(group, topic, partition, names_of_topics(cluster, instead))
+    unread = Unread()
+    return AskedPart(Selected(group, topic, partition, _names_of_topics(cluster, instead, unread)), unread)
 
 
-def names_of_topics(cluster: BackingCluster, instead: str) -> Mapping[str, str]:
-    """Return the names of consumed topics by id, as the groups topic has them; none where there is no such topic.
-
-    Names that only partitions without a leader have are left out, with a warning.
-    """
+def _names_of_topics(cluster: BackingCluster, instead: str, unread: Unread) -> Mapping[str, str]:
+    """Return the names of consumed topics by id, as the groups topic has them; none where there is no such topic."""
     from kproxy.clients.history.topic_names import names_of
 
     name = cluster.settings.groups_topic_name
     names: dict[str, str] = {}
     try:
         with opened(cluster, name) as reader:
-            for _, record in all_of(reader, name, instead=instead, unread=Unread()):
+            for _, record in all_of(reader, name, instead=instead, unread=unread):
                 names.update(names_of(record))
     except CommandFailed as failure:
         if failure.exit_code != ExitCode.NOT_FOUND:
@@ -122,6 +133,18 @@ def ends_of_topics(
             f"Warning: no-progress is not told, for topics do not say where they end: {failure}", err=True
         )
         return {}
+
+
+@contextmanager
+def absent_only_if_all_was_read(part: AskedPart, replayed: Replayed) -> Iterator[None]:
+    """Raise CommandFailed, as `fail_if_in_part` does, in place of NotThere: a name may be in what was not read."""
+    try:
+        yield
+    except NotThere:
+        fail_if_in_part(replayed)
+        if part.selected.topic is not None:
+            part.unread_names.fail_if_any()
+        raise
 
 
 def fail_if_in_part(replayed: Replayed) -> None:

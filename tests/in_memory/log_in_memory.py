@@ -1,6 +1,6 @@
 """`LogInMemory`: both topics of the state log, each with one partition, as kafka-python's consumer gives them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -12,16 +12,19 @@ from kproxy.wire.records import Record
 from tests.in_memory.in_memory_consumer import InMemoryConsumer
 from tests.worlds.consumptions import TOPIC_ID
 
-_GROUPS: Final = "__kproxy_share_groups"
+GROUPS_TOPIC: Final = "__kproxy_share_groups"
 _STATE: Final = "__kproxy_share_state"
 
 
 class LogInMemory(InMemoryConsumer):
     """The last topic that somebody asked for is the one that is read. There are no others."""
 
-    def __init__(self, state: Sequence[Record], groups: Sequence[Record]) -> None:
+    def __init__(
+        self, state: Sequence[Record], groups: Sequence[Record], *, leaderless_topics: Collection[str] = ()
+    ) -> None:
         super().__init__({0: state})
-        self._records = {_STATE: state, _GROUPS: groups}
+        self._records = {_STATE: state, GROUPS_TOPIC: groups}
+        self._leaderless_topics = leaderless_topics
 
     @contextmanager
     def opened(self, _servers: Sequence[str], _options: Mapping[str, object]) -> Iterator["LogInMemory"]:
@@ -32,6 +35,7 @@ class LogInMemory(InMemoryConsumer):
         if records is None:
             return set()
         self._partitions = {0: records}
+        self.leaderless = {0} if topic in self._leaderless_topics else ()
         return super().partitions_for_topic(topic)
 
 

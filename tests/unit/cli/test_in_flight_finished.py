@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from kproxy.cli.main import cli
 from kproxy.clients import topic_reader
-from tests.in_memory.in_memory_consumer import WRITTEN_MS
+from tests.in_memory.in_memory_consumer import WRITTEN_MS, InMemoryConsumer
 from tests.in_memory.log_in_memory import LogInMemory, names_of_jobs
 from tests.worlds.consumptions import Step, consumption_of
 
@@ -78,3 +78,21 @@ def test_a_name_that_is_not_there_is_exit_code_3(arguments: Sequence[str], compl
 
     # Then
     assert (result.exit_code, result.stderr) == (3, f"Error: {complaint}\n")
+
+
+def test_a_topic_that_is_in_none_of_what_could_be_read_may_be_in_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    made = consumption_of(0, [Step(0, "reject", "bob", 0, 2, 1000)])
+    half_a_log = InMemoryConsumer({0: made.records, 1: []}, leaderless={1})
+    monkeypatch.setattr(topic_reader, "connected", lambda *_: half_a_log.connected())
+
+    # When
+    result = run("-t", "payments", *SINCE)
+
+    # Then
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+        6,
+        "Error: the answer is not whole: __kproxy_share_state: partition 1 has no leader (broker 1 is down)",
+    )

@@ -314,6 +314,24 @@ def test_partitions_without_a_leader_are_left_out_and_the_exit_code_says_so(
     ]
 
 
+@pytest.mark.parametrize("command", ["dump", "stats"])
+def test_a_group_that_is_in_none_of_what_could_be_read_may_be_in_the_rest(
+    opening: Opening, command: str
+) -> None:
+    # Given
+    assert opening.consumer is not None
+    opening.consumer.leaderless = {1}
+
+    # When
+    result = run(command, "-g", "auditors")
+
+    # Then
+    assert result.exit_code == 6
+    assert result.stderr.splitlines()[-1] == (
+        "Error: the answer is not whole: __kproxy_share_state: partition 1 has no leader (broker 1 is down)"
+    )
+
+
 def test_the_one_partition_that_is_asked_for_cannot_be_read_without_a_leader(opening: Opening) -> None:
     # Given
     assert opening.consumer is not None

@@ -11,7 +11,7 @@ from kproxy.cli import log_reading
 from kproxy.cli.main import cli
 from kproxy.clients import topic_reader
 from tests.in_memory.in_memory_consumer import InMemoryConsumer
-from tests.in_memory.log_in_memory import LogInMemory, names_of_jobs
+from tests.in_memory.log_in_memory import GROUPS_TOPIC, LogInMemory, names_of_jobs
 from tests.worlds.consumptions import Step, consumption_of
 
 
@@ -175,6 +175,44 @@ def test_without_a_group_the_answer_is_in_part_when_a_partition_has_no_leader(
         6,
         "Error: the answer is not whole: __kproxy_share_state: partition 1 has no leader (broker 1 is down)",
     )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("stuck", "-t", "payments"),
+        ("audit", "-t", "payments", "--offset", "0"),
+        ("audit", "--member", "bob"),
+    ],
+)
+def test_a_name_that_is_in_none_of_what_could_be_read_may_be_in_the_rest(
+    half_a_log: InMemoryConsumer, question: Sequence[str]
+) -> None:
+    # When
+    result = run(*question)
+
+    # Then
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+        6,
+        "Error: the answer is not whole: __kproxy_share_state: partition 1 has no leader (broker 1 is down)",
+    )
+
+
+@pytest.mark.parametrize(("question", "exit_code"), [(("-t", "jobs"), 6), (("-g", "order-0"), 3)])
+def test_a_topic_may_be_one_whose_name_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, question: Sequence[str], exit_code: int
+) -> None:
+    # Given
+    made = consumption_of(0, [Step(0, "lock-timeout", "alice", 0, 1, 1000)])
+    log = LogInMemory(made.records, [names_of_jobs()], leaderless_topics={GROUPS_TOPIC})
+    monkeypatch.setattr(topic_reader, "connected", log.opened)
+
+    # When
+    result = run("stuck", *question)
+
+    # Then
+    assert result.exit_code == exit_code
+    assert ("the answer is not whole: __kproxy_share_groups" in result.stderr) == (exit_code == 6)
 
 
 @pytest.mark.parametrize("question", [("audit", "--offset", "0"), ("stuck",)])
