@@ -10,12 +10,13 @@ from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.in_flight_place import with_offset
 from kproxy.cli.known_names import member_names
-from kproxy.cli.log_reading import opened
+from kproxy.cli.log_reading import Unread, opened
 from kproxy.cli.log_replay import (
     Replayed,
     absent_only_if_all_was_read,
     ends_of_topics,
     fail_if_in_part,
+    leave_out_unknown_ends,
     replay_log,
     selected_part,
     servers_text,
@@ -81,7 +82,7 @@ NO_ACQUISITIONS: Final = (
 REASON is blocks-start-offset (records behind it are done with, it is not), near-delivery-limit (few deliveries are
 left), no-progress (its queue stands still before older records). The answer is that of kproxy replay stuck, which reads
 logs of any size. The exit code is 3 when the log has no such group, topic or partition, and 6 when a part of the log
-could not be read: that may have it.
+could not be read, which may have it, or no-progress could not be told of a queue, for its topic has no leader there.
 """
 )
 @with_selection
@@ -145,17 +146,19 @@ def stuck(  # noqa: PLR0913 - one for each option
     settings = cluster.settings
     instead = f"kproxy replay stuck -b {servers_text(cluster)}"
     part = selected_part(cluster, group, topic, partition, instead)
-    asked = Stuck(part.selected, delivery_limit - near, behind)
+    asked, unread_ends = Stuck(part.selected, delivery_limit - near, behind), Unread()
     with opened(cluster, settings.state_topic_name) as reader:
         replayed = replay_log(reader, settings.state_topic_name, asked, instead, group=group)
-        ends = ends_of_topics(reader, asked.selected.names, quiet_since_ms)
+        ends = ends_of_topics(reader, part, quiet_since_ms, unread_ends)
     with absent_only_if_all_was_read(part, replayed):
         found = asked.records(
             replayed.states, ends, quiet_since_ms=quiet_since_ms, place=settings.state_topic_name
         )
+    leave_out_unknown_ends(asked, part, unread_ends)
     _show("StuckRecords", found, _STUCK, Output(output, not no_headers), replayed)
     click.echo(NO_ACQUISITIONS, err=True)
     fail_if_in_part(replayed)
+    unread_ends.fail_if_any()
 
 
 @click.command(

@@ -40,6 +40,8 @@ class Unread:
     group: str | None = None
     partitions: dict[str, Sequence[Leaderless]] = field(default_factory=dict)
     """By topic those that an answer lacks."""
+    reasons: list[str] = field(default_factory=list)
+    """What else it lacks, and why."""
 
     def leave_out(self, topic: str, leaderless: Sequence[Leaderless], partition_count: int) -> None:
         """Take note of them, and warn. Raises CannotConnect when nothing can be told without one of them."""
@@ -58,11 +60,17 @@ class Unread:
                 f"{leaderless_text(needed)}; ask again when there is one"
             )
 
+    def leave_out_for(self, reason: str) -> None:
+        """Take note of something else that an answer lacks, and warn."""
+        self.reasons.append(reason)
+        click.echo(f"Warning: {reason}", err=True)
+
     def fail_if_any(self) -> None:
         """Raise CommandFailed, with the exit code of an answer in part, if the answer lacks anything."""
-        if self.partitions:
-            said = "; ".join(f"{topic}: {leaderless_text(each)}" for topic, each in self.partitions.items())
-            raise CommandFailed(f"the answer is not whole: {said}", ExitCode.PARTIAL_FAILURE)
+        said = [f"{topic}: {leaderless_text(each)}" for topic, each in self.partitions.items()]
+        if said or self.reasons:
+            reasons = "; ".join([*said, *self.reasons])
+            raise CommandFailed(f"the answer is not whole: {reasons}", ExitCode.PARTIAL_FAILURE)
 
 
 @contextmanager

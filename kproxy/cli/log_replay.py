@@ -11,13 +11,15 @@ from kproxy.cli.backing_cluster import BackingCluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.known_names import PARTITION_HELP, group_names, topic_names
 from kproxy.cli.log_reading import Unread, all_of, opened
-from kproxy.clients.failures import NotThere
+from kproxy.clients.failures import ClientFailed, NotThere
+from kproxy.clients.log_ranges import Leaderless, leaderless_text
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
     from kproxy.clients.history.selection import Selected
     from kproxy.clients.history.silver_rows import SilverRow
-    from kproxy.clients.log_ranges import TopicEnd
+    from kproxy.clients.history.stuck import Stuck
+    from kproxy.clients.log_ranges import PartitionEnd
     from kproxy.clients.topic_reader import TopicReader
     from kproxy.share.identifiers import SharePartitionKey
     from kproxy.statelog.durable_state import DurableShareState
@@ -121,18 +123,32 @@ def replay_log(
 
 
 def ends_of_topics(
-    reader: "TopicReader", names: Mapping[str, str], earlier_ms: int
-) -> "Mapping[tuple[str, int], TopicEnd]":
-    """Return where topics, by id, end now and ended at `earlier_ms`; nothing, and a warning, where nobody says."""
-    from kproxy.clients.failures import ClientFailed
-
+    reader: "TopicReader", part: AskedPart, earlier_ms: int, unread: Unread
+) -> "Mapping[tuple[str, int], PartitionEnd]":
+    """Return where topics, by id, end now and ended at `earlier_ms`; none, noted by `unread`, if nobody says."""
     try:
-        return reader.topic_ends(names, earlier_ms=earlier_ms)
+        return reader.topic_ends(part.selected.names, earlier_ms=earlier_ms)
     except ClientFailed as failure:
-        click.echo(
-            f"Warning: no-progress is not told, for topics do not say where they end: {failure}", err=True
-        )
+        unread.leave_out_for(f"no-progress is not told, for topics do not say where they end: {failure}")
         return {}
+
+
+def leave_out_unknown_ends(question: "Stuck", part: AskedPart, unread: Unread) -> None:
+    """Take note of queues that may stand still unseen, for nobody says where their topics end, and warn."""
+    leaderless: dict[str, list[Leaderless]] = {}
+    nameless = set()
+    for (topic_id, _), found in sorted(question.unknown_ends.items(), key=lambda each: each[0]):
+        if found is None:
+            nameless.add(topic_id)
+        else:
+            leaderless.setdefault(part.selected.names[topic_id], []).append(found)
+    for topic, partitions in leaderless.items():
+        unread.partitions[topic] = partitions
+        click.echo(f"Warning: no-progress is not told of {topic}: {leaderless_text(partitions)}", err=True)
+    if nameless and part.unread_names.partitions:
+        unread.partitions.update(part.unread_names.partitions)
+        topics = counted(len(nameless), "topic")
+        click.echo(f"Warning: no-progress is not told of {topics} whose name could not be read", err=True)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ class LogRange:
 
 @dataclass(frozen=True, slots=True)
 class Leaderless:
-    """A log partition that nobody can read now: the cluster names no leader for it.
+    """A partition that nobody can read now: the cluster names no leader for it.
 
     `down` are the node ids of those brokers with a replica of it that the cluster does not name either.
     """
@@ -60,3 +60,7 @@ class TopicEnd:
 
     end_offset: int
     earlier_end_offset: int
+
+
+PartitionEnd = TopicEnd | Leaderless
+"""What the cluster says of the end of a partition of a consumed topic: without a leader it does not say it."""

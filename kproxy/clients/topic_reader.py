@@ -32,7 +32,7 @@ from kproxy.clients.failures import (
     WrongAddress,
     WrongClientOption,
 )
-from kproxy.clients.log_ranges import Leaderless, LogRange, TopicEnd, leaderless_text
+from kproxy.clients.log_ranges import Leaderless, LogRange, PartitionEnd, TopicEnd, leaderless_text
 from kproxy.share.identifiers import TopicId, topic_id_text
 from kproxy.wire.records import Record
 
@@ -93,8 +93,7 @@ class TopicReader:
             return ask(partitions)
         except KeyError:
             # kafka-python misses partitions without a leader in an answer for which it did not ask about them.
-            cluster = self._consumer._client.cluster  # noqa: SLF001 - there is no public way to the leaders
-            led = [each for each in partitions if (cluster.leader_for_partition(each) or 0) >= 0]
+            led = [each for each in partitions if self._has_leader(each)]
         try:
             return ask(led) if led else {}
         except KeyError as lost:
@@ -127,11 +126,13 @@ class TopicReader:
             for each, answer in found.items()
         }
 
-    def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> dict[tuple[str, int], TopicEnd]:
+    def topic_ends(
+        self, topics: Mapping[str, str], *, earlier_ms: int
+    ) -> dict[tuple[str, int], PartitionEnd]:
         """Return by topic id and partition where consumed topics, given as names by id, end now and ended before.
 
-        One whose name the cluster does not have, or has for another id, is left out, as a partition without a leader
-        is. The brokers are asked once for all partitions. Raises ClientFailed.
+        One whose name the cluster does not have, or has for another id, is left out; a partition without a leader is
+        told as Leaderless. The brokers are asked once for all partitions. Raises ClientFailed.
         """
         with self._failing_in_words():
             asked = {
@@ -140,17 +141,21 @@ class TopicReader:
                 for number in self._consumer.partitions_for_topic(name)
                 if self._topic_id_of(name) == topic_id
             }
-            if not asked:
-                return {}
-            ends = self._offsets(self._consumer.end_offsets, list(asked))
-            earlier = self._consumer.offsets_for_times(dict.fromkeys(asked, earlier_ms))
+            # kafka-python waits for a leader until its time is over if there is none for all that it is asked.
+            led = [each for each in asked if self._has_leader(each)]
+            ends = self._offsets(self._consumer.end_offsets, led) if led else {}
+            earlier = self._consumer.offsets_for_times(dict.fromkeys(ends, earlier_ms)) if ends else {}
+        # It says of a partition that lost its leader meanwhile what it says of one without a later record: None.
         return {
-            (topic_id, each.partition): TopicEnd(
-                ends[each], ends[each] if earlier[each] is None else earlier[each].offset
-            )
+            (topic_id, each.partition): _topic_end(ends[each], earlier[each])
+            if each in ends and self._has_leader(each)
+            else self._leaderless(each)
             for each, topic_id in asked.items()
-            if each in ends and each in earlier
         }
+
+    def _has_leader(self, partition: Any) -> bool:
+        cluster = self._consumer._client.cluster  # noqa: SLF001 - there is no public way to the leaders
+        return (cluster.leader_for_partition(partition) or 0) >= 0
 
     def _topic_id_of(self, name: str) -> str:
         found = self._consumer._client.cluster.topic_id(name)  # noqa: SLF001 - there is no public way to the ids
@@ -267,6 +272,10 @@ def _unreachable(bootstrap_servers: Sequence[str], reason: str) -> CannotConnect
 def _said(failure: Exception) -> str:
     """Return a failure in one line."""
     return " ".join(str(failure).split()) or type(failure).__name__
+
+
+def _topic_end(end_offset: int, earlier: Any) -> TopicEnd:
+    return TopicEnd(end_offset, end_offset if earlier is None else earlier.offset)
 
 
 def _record(found: Any) -> Record:

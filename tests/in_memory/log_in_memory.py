@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import StatePartitions
@@ -17,14 +18,25 @@ _STATE: Final = "__kproxy_share_state"
 
 
 class LogInMemory(InMemoryConsumer):
-    """The last topic that somebody asked for is the one that is read. There are no others."""
+    """The last topic that somebody asked for is the one that is read. Besides there is `consumed`, which is empty."""
 
     def __init__(
-        self, state: Sequence[Record], groups: Sequence[Record], *, leaderless_topics: Collection[str] = ()
+        self,
+        state: Sequence[Record],
+        groups: Sequence[Record],
+        *,
+        consumed: str = "",
+        leaderless_topics: Collection[str] = (),
     ) -> None:
         super().__init__({0: state})
-        self._records = {_STATE: state, GROUPS_TOPIC: groups}
+        self._records = {_STATE: state, GROUPS_TOPIC: groups} | ({consumed: ()} if consumed else {})
         self._leaderless_topics = leaderless_topics
+
+    @property
+    def _client(self) -> Any:
+        client = super()._client
+        client.cluster.topic_id = lambda _: UUID(bytes=TOPIC_ID)
+        return client
 
     @contextmanager
     def opened(self, _servers: Sequence[str], _options: Mapping[str, object]) -> Iterator["LogInMemory"]:

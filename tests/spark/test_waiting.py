@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kproxy.clients.log_ranges import TopicEnd
+from kproxy.clients.log_ranges import Leaderless, PartitionEnd, TopicEnd
 from kproxy.errors import ExitCode
 from kproxy.jobs.analyses.stuck import run
 from kproxy.jobs.analyses.waiting import NO_ACQUISITIONS, NO_ENDS
@@ -43,12 +43,14 @@ ALL: Final[Mapping[str, Any]] = {
 class TopicsWithEnds(InMemoryLogReader):
     """A log of a cluster whose topics end where a test says; without ends it does not answer."""
 
-    def __init__(self, ends: Mapping[tuple[str, int], TopicEnd] | None) -> None:
+    def __init__(self, ends: Mapping[tuple[str, int], PartitionEnd] | None) -> None:
         super().__init__([])
         self._ends = ends
         self.asked_ms: list[int] = []
 
-    def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> Mapping[tuple[str, int], TopicEnd]:
+    def topic_ends(
+        self, topics: Mapping[str, str], *, earlier_ms: int
+    ) -> Mapping[tuple[str, int], PartitionEnd]:
         assert topics == NAMES
         self.asked_ms.append(earlier_ms)
         if self._ends is None:
@@ -78,7 +80,7 @@ def context_of(spark: Any, cluster: TopicsWithEnds) -> JobContext:
     return silver_context(silver_rows(spark.createDataFrame(rows).coalesce(1)), NAMES, cluster)
 
 
-def ends_of(**offsets: tuple[int, int]) -> Mapping[tuple[str, int], TopicEnd]:
+def ends_of(**offsets: tuple[int, int]) -> dict[tuple[str, int], PartitionEnd]:
     keys = {"first": FIRST, "second": SECOND, "other": OTHER}
     return {
         (topic_id_text(keys[name].topic_id), keys[name].partition): TopicEnd(*both)
@@ -177,6 +179,22 @@ def test_a_cluster_that_does_not_say_where_topics_end_is_a_partial_failure(spark
     assert found == []
     assert result.exit_code is ExitCode.PARTIAL_FAILURE
     assert result.extra["notKnown"][1] == f"{NO_ENDS}, and the cluster does not say: no answer in time"
+
+
+def test_a_queue_whose_partition_has_no_leader_is_not_known_to_be_well(spark: Any) -> None:
+    # Given
+    lost = {
+        (topic_id_text(FIRST.topic_id), number): Leaderless(number, (1,)) for number in (FIRST.partition, 7)
+    }
+    cluster = TopicsWithEnds(ends_of(second=(5, 5), other=(0, 0)) | lost)
+
+    # When
+    found, result = found_in(context_of(spark, cluster))
+
+    # Then
+    assert found == []
+    assert result.exit_code is ExitCode.PARTIAL_FAILURE
+    assert result.extra["notKnown"][1] == "where orders ends: partition 0 has no leader (broker 1 is down)"
 
 
 @pytest.mark.soak

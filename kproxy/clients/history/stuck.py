@@ -11,7 +11,7 @@ from kproxy.clients.admin_port import Item
 from kproxy.clients.history.changes import event_of, is_applied, is_change, time_text
 from kproxy.clients.history.selection import Selected, ShareRow, share_partition_of
 from kproxy.clients.history.silver_rows import SilverRow
-from kproxy.clients.log_ranges import TopicEnd
+from kproxy.clients.log_ranges import Leaderless, PartitionEnd, TopicEnd
 from kproxy.share.identifiers import SharePartitionKey, topic_id_text
 from kproxy.share.record_state import UNDELIVERABLE_STATES
 from kproxy.statelog.durable_state import DurableShareState
@@ -56,6 +56,11 @@ class Stuck:
     deliveries: int
     behind: int
     since_ms: int = 0
+    unknown_ends: dict[tuple[str, int], Leaderless | None] = field(default_factory=dict)
+    """By topic id and partition, after `records`: where queues made no progress of which nobody says the end.
+
+    None where the topic has no name that somebody could be asked for.
+    """
     _changes: dict[ShareRow, list[SilverRow]] = field(default_factory=dict)
     _progress: dict[ShareRow, _Progress] = field(default_factory=dict)
 
@@ -82,7 +87,7 @@ class Stuck:
     def records(
         self,
         states: Mapping[SharePartitionKey, DurableShareState],
-        ends: Mapping[tuple[str, int], TopicEnd],
+        ends: Mapping[tuple[str, int], PartitionEnd],
         *,
         quiet_since_ms: int,
         place: str,
@@ -98,23 +103,25 @@ class Stuck:
             row = key.group_id, topic_id_text(key.topic_id), key.partition
             if state.start_offset < 0 or not self.selected.takes_key(*row):
                 continue
-            found = self._open_records(row, state, ends.get(row[1:]), quiet_since_ms)
+            found = self._open_records(row, state, ends, quiet_since_ms)
             shown += [self._shown(row, each) for each in found]
         return sorted(shown, key=_order)
 
     def _open_records(
-        self, row: ShareRow, state: DurableShareState, end: TopicEnd | None, quiet_since_ms: int
+        self,
+        row: ShareRow,
+        state: DurableShareState,
+        ends: Mapping[tuple[str, int], PartitionEnd],
+        quiet_since_ms: int,
     ) -> Iterator[_Open]:
         first_open, done_behind = _first_open(state)
         counts = dict(_near(state, self.deliveries))
         reasons = {offset: [NEAR] for offset in counts}
         if done_behind >= self.behind:
             reasons.setdefault(first_open, []).insert(0, BLOCKS)
-        progress, lag, stood_since_ms = self._progress.get(row), None, None
-        is_quiet = progress is not None and progress.since_ms <= quiet_since_ms
-        if end is not None and progress is not None and is_quiet and progress.done < end.earlier_end_offset:
+        lag, stood_since_ms = self._waiting(row, ends, quiet_since_ms)
+        if stood_since_ms is not None:
             reasons.setdefault(first_open, []).append(WAITING)
-            lag, stood_since_ms = end.end_offset - progress.done, progress.since_ms
         count_of_first = _count_at(state, first_open)
         for offset in sorted(reasons):
             is_first = offset == first_open
@@ -126,6 +133,22 @@ class Stuck:
                 lag if is_first else None,
                 stood_since_ms if is_first else None,
             )
+
+    def _waiting(
+        self, row: ShareRow, ends: Mapping[tuple[str, int], PartitionEnd], quiet_since_ms: int
+    ) -> tuple[int | None, int | None]:
+        """Return the lag of a queue that stands still before older records, and since when; None for any other."""
+        progress, place = self._progress.get(row), row[1:]
+        if progress is None or progress.since_ms > quiet_since_ms:
+            return None, None
+        match ends.get(place):
+            case Leaderless() as leaderless:
+                self.unknown_ends[place] = leaderless
+            case None if row[1] not in self.selected.names:
+                self.unknown_ends[place] = None
+            case TopicEnd() as end if progress.done < end.earlier_end_offset:
+                return end.end_offset - progress.done, progress.since_ms
+        return None, None
 
     def _shown(self, row: ShareRow, found: _Open) -> Item:
         group, topic_id, partition = row

@@ -34,7 +34,7 @@ def run(
     earlier_ms = time.time_ns() // 1_000_000 - quiet_ms
     # The whole log decides what is stuck: the newest snapshot may be older than --since.
     silver = replace(asked, since_ms=None).silver(context.history, context.report)
-    ends = topic_ends(context, earlier_ms=earlier_ms, until_ms=asked.until_ms)
+    ends = topic_ends(context, silver, earlier_ms=earlier_ms, until_ms=asked.until_ms)
     waiting = None if ends.frame is None else waiting_in(silver, ends.frame, before_ms=ends.earlier_ms)
     stuck = stuck_in(
         silver, waiting, deliveries=delivery_limit - near, behind=behind, since_ms=asked.since_ms

@@ -1,11 +1,13 @@
 """Share-partitions without progress before older records: the end offsets for that are the cluster's, not the log's."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
+from kproxy.clients.log_ranges import Leaderless, TopicEnd, leaderless_text
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import SHARE_PARTITION
@@ -18,6 +20,7 @@ NO_ACQUISITIONS: Final = (
 )
 NO_ENDS: Final = "where the topics ended: that is not written to the log"
 
+_PLACE: Final = ("topic_id", "partition")
 _ENDS_SCHEMA: Final = arrow_schema_of(
     "topic_id string, partition int, end_offset bigint, earlier_end_offset bigint"
 )
@@ -36,14 +39,18 @@ class TopicEnds:
     exit_code: ExitCode = ExitCode.OK
 
 
-def topic_ends(context: JobContext, *, earlier_ms: int, until_ms: int | None) -> TopicEnds:
-    """Return where topics end, and ended at `earlier_ms`; unknown without a cluster, and for a time in the past."""
+def topic_ends(context: JobContext, silver: DataFrame, *, earlier_ms: int, until_ms: int | None) -> TopicEnds:
+    """Return where topics end, and ended at `earlier_ms`; unknown without a cluster, and for a time in the past.
+
+    A partition without a leader is unknown, too; that is said if something in `silver` may wait there.
+    """
     if until_ms is not None:
         return _unknown(context, f"{NO_ENDS}, and with --until the cluster is not asked")
     if context.cluster is None:
         return _unknown(context, f"{NO_ENDS}; give -b to ask the cluster")
+    names = context.history.topic_names()
     try:
-        ends = context.cluster.topic_ends(context.history.topic_names(), earlier_ms=earlier_ms)
+        found = context.cluster.topic_ends(names, earlier_ms=earlier_ms)
     except JobFailed as failure:
         unknown = f"{NO_ENDS}, and the cluster does not say: {failure}"
         return TopicEnds(None, 0, _unknown(context, unknown).unknown, ExitCode.PARTIAL_FAILURE)
@@ -54,9 +61,33 @@ def topic_ends(context: JobContext, *, earlier_ms: int, until_ms: int | None) ->
             "end_offset": end.end_offset,
             "earlier_end_offset": end.earlier_end_offset,
         }
-        for (topic_id, partition), end in ends.items()
+        for (topic_id, partition), end in found.items()
+        if isinstance(end, TopicEnd)
     )
-    return TopicEnds(local_frame(context.spark, rows, _ENDS_SCHEMA), earlier_ms)
+    frame = local_frame(context.spark, rows, _ENDS_SCHEMA)
+    lost = {place: end for place, end in found.items() if isinstance(end, Leaderless)}
+    if lost and (said := _of_leaderless(silver, lost, names, before_ms=earlier_ms)):
+        return TopicEnds(frame, earlier_ms, _unknown(context, said).unknown, ExitCode.PARTIAL_FAILURE)
+    return TopicEnds(frame, earlier_ms)
+
+
+def _of_leaderless(
+    silver: DataFrame,
+    lost: Mapping[tuple[str, int], Leaderless],
+    names: Mapping[str, str],
+    *,
+    before_ms: int,
+) -> str:
+    """Return of which partitions without a leader it would have to be known where they end; empty of none."""
+    quiet = _stood(silver).where(sql.col("stood_since_ms") <= before_ms)
+    places = sorted(
+        {(row["topic_id"], row["partition"]) for row in quiet.select(*_PLACE).distinct().collect()}
+    )
+    by_topic: dict[str, list[Leaderless]] = {}
+    for topic_id, partition in places:
+        if found := lost.get((topic_id, partition)):
+            by_topic.setdefault(names[topic_id], []).append(found)
+    return "; ".join(f"where {topic} ends: {leaderless_text(each)}" for topic, each in by_topic.items())
 
 
 def waiting_in(silver: DataFrame, ends: DataFrame, *, before_ms: int) -> DataFrame:
@@ -65,22 +96,27 @@ def waiting_in(silver: DataFrame, ends: DataFrame, *, before_ms: int) -> DataFra
     Progress is start offset and delivery-complete count together; `lag` is KIP-1226's, `stood_since_ms` the time of
     the last progress. Share-partitions without a start offset are left out.
     """
+    return (
+        _stood(silver)
+        .join(sql.broadcast(ends), list(_PLACE))
+        .where((sql.col("stood_since_ms") <= before_ms) & (sql.col("done") < sql.col("earlier_end_offset")))
+        .select(*SHARE_PARTITION, (sql.col("end_offset") - sql.col("done")).alias("lag"), "stood_since_ms")
+    )
+
+
+def _stood(silver: DataFrame) -> DataFrame:
+    """Return the progress of each share-partition that has a start offset, and since when it has made none."""
     every = Window.partitionBy(*SHARE_PARTITION)
     deleted_at = sql.max(sql.when(sql.col("kind") == "tombstone", sql.col("log_offset"))).over(every)
     progress = sql.col("start_offset") + sql.greatest("delivery_complete_count", sql.lit(0))
     first_with_most = sql.max_by("log_ts_ms", sql.struct("progress", -sql.col("log_offset")))
-    stood = (
+    return (
         silver.where(sql.col("outcome") == "applied")
         .withColumn("deleted_at", sql.coalesce(deleted_at, sql.lit(-1)))
         .where((sql.col("log_offset") > sql.col("deleted_at")) & (sql.col("start_offset") >= 0))
         .withColumn("progress", progress)
         .groupBy(*SHARE_PARTITION)
         .agg(sql.max("progress").alias("done"), first_with_most.alias("stood_since_ms"))
-    )
-    return (
-        stood.join(sql.broadcast(ends), ["topic_id", "partition"])
-        .where((sql.col("stood_since_ms") <= before_ms) & (sql.col("done") < sql.col("earlier_end_offset")))
-        .select(*SHARE_PARTITION, (sql.col("end_offset") - sql.col("done")).alias("lag"), "stood_since_ms")
     )
 
 

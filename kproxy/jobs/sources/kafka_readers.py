@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kproxy.clients.log_ranges import LogRange, TopicEnd
+from kproxy.clients.log_ranges import LogRange, PartitionEnd
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.sources.data_source import FORMAT, StateLogSource
@@ -90,7 +90,9 @@ class _KafkaLog:
             raise
         return topic_names_in(self._mapped(self._groups, ranges, named, NAMES_SCHEMA))
 
-    def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> Mapping[tuple[str, int], TopicEnd]:
+    def topic_ends(
+        self, topics: Mapping[str, str], *, earlier_ms: int
+    ) -> Mapping[tuple[str, int], PartitionEnd]:
         """Return where consumed topics end now, and ended at `earlier_ms`."""
         with self._state.consumer() as consumer:
             return consumer.topic_ends(topics, earlier_ms=earlier_ms)

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from kproxy.clients.log_ranges import LogRange, TopicEnd
+from kproxy.clients.log_ranges import LogRange, PartitionEnd
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 
@@ -88,10 +88,13 @@ class ClusterLog(LogReader, Protocol):
         """
         ...
 
-    def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> Mapping[tuple[str, int], TopicEnd]:
+    def topic_ends(
+        self, topics: Mapping[str, str], *, earlier_ms: int
+    ) -> Mapping[tuple[str, int], PartitionEnd]:
         """Return by topic id and partition where topics end now, and ended at `earlier_ms`.
 
-        `topics` are names by id in Kafka's text form; one that the cluster no longer has is left out. Raises JobFailed.
+        `topics` are names by id in Kafka's text form; one that the cluster no longer has is left out,
+        a partition without a leader told as Leaderless. Raises JobFailed.
         """
         ...
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final, NoReturn
 
 import pytest
 from click.testing import CliRunner, Result
@@ -10,9 +11,12 @@ from click.testing import CliRunner, Result
 from kproxy.cli import log_reading
 from kproxy.cli.main import cli
 from kproxy.clients import topic_reader
+from kproxy.clients.failures import CannotConnect
 from tests.in_memory.in_memory_consumer import InMemoryConsumer
 from tests.in_memory.log_in_memory import GROUPS_TOPIC, LogInMemory, names_of_jobs
 from tests.worlds.consumptions import Step, consumption_of
+
+NO_ENDS: Final = "no-progress is not told, for topics do not say where they end: no answer in time"
 
 
 @pytest.fixture
@@ -213,6 +217,67 @@ def test_a_topic_may_be_one_whose_name_cannot_be_read(
     # Then
     assert result.exit_code == exit_code
     assert ("the answer is not whole: __kproxy_share_groups" in result.stderr) == (exit_code == 6)
+
+
+@pytest.mark.parametrize(
+    ("leaderless", "warnings", "lacking"),
+    [
+        (
+            "jobs",
+            ["no-progress is not told of jobs: partition 0 has no leader (broker 1 is down)"],
+            "jobs: partition 0 has no leader (broker 1 is down)",
+        ),
+        (
+            GROUPS_TOPIC,
+            [
+                "left out of __kproxy_share_groups: partition 0 has no leader (broker 1 is down)",
+                "no-progress is not told of 1 topic whose name could not be read",
+            ],
+            "__kproxy_share_groups: partition 0 has no leader (broker 1 is down)",
+        ),
+    ],
+)
+def test_a_queue_whose_end_nobody_can_say_is_not_told_to_be_well(
+    monkeypatch: pytest.MonkeyPatch, leaderless: str, warnings: Sequence[str], lacking: str
+) -> None:
+    # Given
+    made = consumption_of(0, [Step(0, "accept", "alice", 0, 3, 1000)])
+    log = LogInMemory(made.records, [names_of_jobs()], consumed="jobs", leaderless_topics={leaderless})
+    monkeypatch.setattr(topic_reader, "connected", log.opened)
+
+    # When
+    result = run("stuck", "-g", "orders-0")
+
+    # Then
+    said = result.stderr.splitlines()
+    assert (result.exit_code, said[-1]) == (6, f"Error: the answer is not whole: {lacking}")
+    assert [line for line in said if line.startswith("Warning: ")] == [
+        f"Warning: {each}" for each in warnings
+    ]
+
+
+@pytest.mark.parametrize(
+    ("group", "exit_code", "error"),
+    [
+        ("orders-0", 6, f"the answer is not whole: {NO_ENDS}"),
+        ("order-0", 3, "there is no share group 'order-0' in __kproxy_share_state; nearest: orders-0"),
+    ],
+)
+def test_where_no_topic_says_its_end_the_answer_is_in_part(
+    steps: None, monkeypatch: pytest.MonkeyPatch, group: str, exit_code: int, error: str
+) -> None:
+    # Given
+    def silent(*_: object, **__: object) -> NoReturn:
+        raise CannotConnect("no answer in time")
+
+    monkeypatch.setattr(topic_reader.TopicReader, "topic_ends", silent)
+
+    # When
+    result = run("stuck", "-g", group)
+
+    # Then
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (exit_code, f"Error: {error}")
+    assert f"Warning: {NO_ENDS}" in result.stderr
 
 
 @pytest.mark.parametrize("question", [("audit", "--offset", "0"), ("stuck",)])

@@ -78,12 +78,34 @@ MOVED: Final = UUID(int=2)
 
 
 class ConsumerOfTopics(ScriptedConsumer):
-    """A `KafkaConsumer` of a cluster that has `orders` and `payments`, each under an id."""
+    """A `KafkaConsumer` of a cluster that has `orders` and `payments`, each under an id.
 
-    def __init__(self) -> None:
+    Partitions of `leaderless` had their only replica on broker 1, which is down: of none that is led, kafka-python
+    does not ask before its time is over.
+    """
+
+    def __init__(self, *, leaderless: Sequence[int] = ()) -> None:
         super().__init__()
         ids = {"orders": ORDERS, "payments": UUID(int=3), "states": UUID(int=7)}
-        self._client = SimpleNamespace(cluster=SimpleNamespace(topic_id=ids.get, cluster_id="cluster-1"))
+        lost = {number: SimpleNamespace(replica_nodes=[1]) for number in leaderless}
+        self._leaderless = leaderless
+        self._client = SimpleNamespace(
+            cluster=SimpleNamespace(
+                topic_id=ids.get,
+                cluster_id="cluster-1",
+                _partitions=dict.fromkeys(ids, lost),
+                brokers=lambda: [SimpleNamespace(node_id=2)],
+                leader_for_partition=lambda each: -1 if each.partition in leaderless else 2,
+            )
+        )
+
+    def end_offsets(self, partitions: Sequence[Any]) -> dict[Any, int]:
+        led = [each for each in partitions if each.partition not in self._leaderless]
+        if not led:
+            raise KafkaTimeoutError
+        if len(led) < len(partitions):
+            raise KeyError(partitions)
+        return super().end_offsets(partitions)
 
     def partitions_for_topic(self, topic: str) -> set[int]:
         return {0, 1} if topic in {"orders", "payments", "states"} else set()
@@ -153,6 +175,23 @@ def test_consumed_topics_tell_where_they_end_and_ended_before() -> None:
 
     # Then
     assert ends == {(orders, 0): TopicEnd(9, 6), (orders, 1): TopicEnd(10, 10)}
+
+
+@pytest.mark.parametrize("leaderless", [(1,), (0, 1)])
+def test_a_partition_of_a_consumed_topic_without_a_leader_does_not_tell_where_it_ends(
+    leaderless: Sequence[int],
+) -> None:
+    # Given
+    topic_id = topic_id_text(TopicId(ORDERS.bytes))
+    reader = TopicReader(ConsumerOfTopics(leaderless=leaderless), "states")
+
+    # When
+    ends = reader.topic_ends({topic_id: "orders"}, earlier_ms=1000)
+
+    # Then
+    told = {(topic_id, 0): TopicEnd(9, 6)}
+    untold = {(topic_id, number): Leaderless(number, (1,)) for number in leaderless}
+    assert ends == told | untold
 
 
 def test_where_no_topic_is_left_nothing_is_asked() -> None:

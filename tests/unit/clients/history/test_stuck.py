@@ -1,15 +1,18 @@
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kproxy.clients.history.selection import Selected
 from kproxy.clients.history.stuck import Stuck
-from kproxy.clients.log_ranges import TopicEnd
+from kproxy.clients.log_ranges import Leaderless, TopicEnd
 from tests.unit.clients.history.asked_logs import let_take
 from tests.worlds.consumption_facts import NEARLY, stuck_records
 from tests.worlds.consumptions import FIRST_MS, STEPS, Consumption, Step, consumption_of
+
+JOBS: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def records_of(stuck: Stuck, made: Sequence[Consumption], **ends: Any) -> Sequence[Any]:
@@ -42,7 +45,7 @@ def test_what_blocks_the_start_offset_or_is_near_its_limit_is_found(steps: Seque
 def test_a_queue_that_stands_still_before_older_records_is_found() -> None:
     # Given
     made = consumption_of(0, [Step(0, "accept", "alice", 0, 3, 1000)])
-    ends = {("AAAAAAAAAAAAAAAAAAAAAQ", 0): TopicEnd(end_offset=12, earlier_end_offset=8)}
+    ends = {(JOBS, 0): TopicEnd(end_offset=12, earlier_end_offset=8)}
 
     # When
     found = records_of(Stuck(Selected(group="orders-0"), deliveries=NEARLY, behind=1), [made], ends=ends)
@@ -56,10 +59,38 @@ def test_a_queue_that_stands_still_before_older_records_is_found() -> None:
 def test_a_queue_that_got_on_lately_is_not_stuck() -> None:
     # Given
     made = consumption_of(0, [Step(0, "accept", "alice", 0, 3, 20_000)])
-    ends = {("AAAAAAAAAAAAAAAAAAAAAQ", 0): TopicEnd(end_offset=12, earlier_end_offset=8)}
+    ends = {(JOBS, 0): TopicEnd(end_offset=12, earlier_end_offset=8)}
 
     # When
     found = records_of(Stuck(Selected(group="orders-0"), deliveries=NEARLY, behind=1), [made], ends=ends)
 
     # Then
     assert not found
+
+
+@pytest.mark.parametrize(("age_ms", "unknown"), [(1000, {(JOBS, 0): Leaderless(0, (1,))}), (20_000, {})])
+def test_a_quiet_queue_whose_end_nobody_says_is_not_known_to_be_stuck(
+    age_ms: int, unknown: Mapping[tuple[str, int], Leaderless]
+) -> None:
+    # Given
+    made = consumption_of(0, [Step(0, "accept", "alice", 0, 3, age_ms)])
+    ends = {(JOBS, number): Leaderless(number, (1,)) for number in (0, 7)}
+    stuck = Stuck(Selected(group="orders-0", partition=0, names={JOBS: "jobs"}), deliveries=NEARLY, behind=1)
+
+    # When
+    found = records_of(stuck, [made], ends=ends)
+
+    # Then
+    assert (found, stuck.unknown_ends) == ([], unknown)
+
+
+def test_the_end_of_a_topic_without_a_name_nobody_can_be_asked_for() -> None:
+    # Given
+    made = consumption_of(0, [Step(0, "accept", "alice", 0, 3, 1000)])
+    stuck = Stuck(Selected(group="orders-0", partition=0), deliveries=NEARLY, behind=1)
+
+    # When
+    records_of(stuck, [made])
+
+    # Then
+    assert stuck.unknown_ends == {(JOBS, 0): None}
