@@ -20,6 +20,7 @@ from kproxy.wording import counted
 if TYPE_CHECKING:
     from kproxy.clients.checkup.cluster_checks import StateTopicWishes
     from kproxy.clients.checkup.own_rights_checks import OwnNames
+    from kproxy.clients.checkup.proxy_checks import LookedAt
     from kproxy.clients.cluster.access import ClusterAccess
     from kproxy.clients.cluster.cluster_client import ClusterClient
     from kproxy.clients.cluster.connection import BrokerAddress
@@ -118,7 +119,7 @@ def _print(check: Check, *, is_new_subject: bool) -> None:
 
 
 def _checks(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...]) -> Iterator[Check]:
-    from kproxy.clients.checkup.proxy_checks import StateTopicNames, proxy_checks
+    from kproxy.clients.checkup.proxy_checks import LookedAt, StateTopicNames, proxy_checks
     from kproxy.clients.checkup.reachability import broker_checks
     from kproxy.clients.cluster.connection import BrokerAddress
     from kproxy.net.deadlines import SystemWallClock
@@ -131,8 +132,9 @@ def _checks(cluster: BackingCluster, admin_url: str, topics: tuple[str, ...]) ->
     names = StateTopicNames(cluster.settings.state_topic_name, cluster.settings.groups_topic_name)
     if said_by:
         yield Subject("the state log").ok("names", f"{names.state} and {names.groups}, {said_by}")
-    yield from _of_the_cluster(cluster, servers, access, topics)
-    yield from proxy_checks(Subject(f"kproxy at {admin_url}"), admin_url, SystemWallClock().now_ms, names)
+    looked_at = LookedAt(names, [str(each) for each in cluster.settings.bootstrap_servers])
+    yield from _of_the_cluster(cluster, servers, access, topics, looked_at)
+    yield from proxy_checks(Subject(f"kproxy at {admin_url}"), admin_url, SystemWallClock().now_ms, looked_at)
 
 
 def _named_as_running(cluster: BackingCluster, admin_url: str) -> tuple[BackingCluster, str]:
@@ -156,7 +158,9 @@ def _of_the_cluster(
     servers: list["BrokerAddress"],
     access: "ClusterAccess",
     topics: tuple[str, ...],
+    looked_at: "LookedAt",
 ) -> Iterator[Check]:
+    """Yield how the cluster is; `looked_at` learns which one it is."""
     from kproxy.clients.checkup.own_rights_checks import own_rights_checks
     from kproxy.clients.cluster.cluster_client import connected_cluster
     from kproxy.clients.cluster.deadline import Deadline
@@ -164,6 +168,7 @@ def _of_the_cluster(
     subject = Subject("the cluster")
     try:
         with connected_cluster(servers, Deadline(_TIMEOUT_MS), access) as client:
+            looked_at.cluster_id = client.cluster_id()
             yield from _asked(cluster, client, subject)
             yield from own_rights_checks(Subject("kproxy's rights"), client, _own_names(cluster, topics))
             yield from _advertised(client, servers, access)

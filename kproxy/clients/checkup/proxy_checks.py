@@ -1,7 +1,7 @@
 """Whether a running kproxy is well, and whether clients at this place can reach what it advertises."""
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from shlex import join
 from typing import Any, Final, NamedTuple
@@ -22,6 +22,21 @@ class StateTopicNames(NamedTuple):
     groups: str
 
 
+@dataclass(slots=True)
+class LookedAt:
+    """The state log that other checks were about: its topics, and the cluster, reached by `servers`, each HOST:PORT."""
+
+    names: StateTopicNames
+    servers: Sequence[str]
+    cluster_id: str = ""
+    """Empty while no broker has told it."""
+
+    @property
+    def servers_text(self) -> str:
+        """The servers, as `-b` takes them."""
+        return ",".join(self.servers)
+
+
 def names_of_running(admin_url: str, servers: Collection[str]) -> StateTopicNames | None:
     """Return what the kproxy behind an admin port calls its state topics.
 
@@ -31,19 +46,18 @@ def names_of_running(admin_url: str, servers: Collection[str]) -> StateTopicName
         (status,) = items_of(answer_of(admin_url, "status"))
     except (ClientFailed, ValueError):
         return None
-    backing = status.get("backingCluster") or {}
-    names = StateTopicNames(backing.get("stateTopic") or "", backing.get("groupsTopic") or "")
-    is_the_same = not set(servers).isdisjoint(str(backing.get("bootstrapServers") or "").split(","))
+    theirs = _state_log_of(status)
+    is_the_same = not set(servers).isdisjoint(theirs.servers)
     has_share_groups = (status.get("shareGroups") or {}).get("state") != "off"
-    return names if all(names) and is_the_same and has_share_groups else None
+    return theirs.names if all(theirs.names) and is_the_same and has_share_groups else None
 
 
 def proxy_checks(
-    subject: Subject, admin_url: str, now_ms: Callable[[], int], looked_at: StateTopicNames
+    subject: Subject, admin_url: str, now_ms: Callable[[], int], looked_at: LookedAt
 ) -> Iterator[Check]:
     """Yield how the kproxy behind an admin port is. `now_ms` counts from the epoch, by this host's clock.
 
-    `looked_at` are the state topics that other checks were about, which may not be those of this kproxy.
+    The state topics of this kproxy may not be those that were `looked_at`.
     """
     try:
         answer = answer_of(admin_url, "status")
@@ -59,7 +73,9 @@ def proxy_checks(
         yield subject.failed("state", f"{status.get('state')}: {problems}", "what it says is what to mend")
     yield _share_groups_check(subject, status.get("shareGroups") or {})
     if (status.get("shareGroups") or {}).get("state") != "off":
-        yield from _names_checks(subject, status.get("backingCluster") or {}, looked_at)
+        theirs = _state_log_of(status)
+        if all(theirs.names):
+            yield _state_topics_check(subject, theirs, looked_at)
     for broker in status.get("brokers") or []:
         yield from _advertised_checks(broker)
 
@@ -85,20 +101,61 @@ def _share_groups_check(subject: Subject, share_groups: dict[str, Any]) -> Check
     return subject.ok("share groups", f"{state}: {reason}" if reason else str(state))
 
 
-def _names_checks(subject: Subject, backing: dict[str, Any], looked_at: StateTopicNames) -> Iterator[Check]:
-    state, groups = backing.get("stateTopic"), backing.get("groupsTopic")
-    if not state or not groups:
-        return
-    if (state, groups) == looked_at:
-        yield subject.ok("state topics", f"{state} and {groups}, which were looked at above")
-        return
-    names = join(["-X", f"kproxy.state.topic.name={state}", "-X", f"kproxy.groups.topic.name={groups}"])
-    yield subject.warning(
-        "state topics",
-        f"its are {state} and {groups} on {backing.get('bootstrapServers')}; "
-        f"looked at above were {looked_at.state} and {looked_at.groups}",
-        f"what is said of these above is not about this kproxy: run doctor with {names}, or with its file by -c",
+def _state_log_of(status: Mapping[str, Any]) -> LookedAt:
+    """Return which state log a kproxy says that it has; empty names where it says nothing."""
+    backing = status.get("backingCluster") or {}
+    return LookedAt(
+        StateTopicNames(backing.get("stateTopic") or "", backing.get("groupsTopic") or ""),
+        [each for each in str(backing.get("bootstrapServers") or "").split(",") if each],
+        str(status.get("clusterId") or ""),
     )
+
+
+def _state_topics_check(subject: Subject, theirs: LookedAt, looked_at: LookedAt) -> Check:
+    """Tell whether the state topics of a kproxy are those that were looked at: by name, and by cluster."""
+    is_known = bool(theirs.cluster_id and looked_at.cluster_id)
+    if is_known and theirs.cluster_id != looked_at.cluster_id:
+        return _of_another_cluster(subject, theirs, looked_at)
+    if theirs.names != looked_at.names:
+        return _of_other_names(subject, theirs, looked_at)
+    state, groups = theirs.names
+    if is_known:
+        return subject.ok("state topics", f"{state} and {groups}, which were looked at above")
+    if not set(theirs.servers).isdisjoint(looked_at.servers):
+        return subject.ok("state topics", f"{state} and {groups}, the names of above, on the same brokers")
+    return subject.warning(
+        "state topics",
+        f"{state} and {groups}, the names of above; whether the cluster is the same is not known: "
+        f"its is on {theirs.servers_text}, the one above on {looked_at.servers_text}",
+        "look again when both answer: kproxy and brokers tell the id of their cluster then",
+    )
+
+
+def _of_another_cluster(subject: Subject, theirs: LookedAt, looked_at: LookedAt) -> Check:
+    options = join([*(["-b", theirs.servers_text] if theirs.servers else []), *_naming(theirs.names)])
+    return subject.warning(
+        "state topics",
+        f"its are {theirs.names.state} and {theirs.names.groups} on {theirs.servers_text}, "
+        f"which is cluster {theirs.cluster_id}; "
+        f"looked at above was cluster {looked_at.cluster_id} on {looked_at.servers_text}",
+        f"what is said above is not about this kproxy: run doctor with {options}, or with its file by -c; "
+        "or ask a kproxy in front of the cluster above, by --admin-url",
+    )
+
+
+def _of_other_names(subject: Subject, theirs: LookedAt, looked_at: LookedAt) -> Check:
+    return subject.warning(
+        "state topics",
+        f"its are {theirs.names.state} and {theirs.names.groups} on {theirs.servers_text}; "
+        f"looked at above were {looked_at.names.state} and {looked_at.names.groups}",
+        f"what is said of these above is not about this kproxy: run doctor with {join(_naming(theirs.names))}, "
+        "or with its file by -c",
+    )
+
+
+def _naming(names: StateTopicNames) -> list[str]:
+    """Return the options that name state topics."""
+    return ["-X", f"kproxy.state.topic.name={names.state}", "-X", f"kproxy.groups.topic.name={names.groups}"]
 
 
 def _advertised_checks(broker: dict[str, Any]) -> Iterator[Check]:

@@ -72,6 +72,10 @@ class ClusterClient:
         self._look([])
         return sorted(self._brokers.values())
 
+    def cluster_id(self) -> str:
+        """Return the id of the cluster, as some broker tells it; empty where it tells none."""
+        return self._look([]).cluster_id or ""
+
     def look(self, topic_names: Sequence[str]) -> MetadataResponse:
         """Return what some broker says of these topics; no topic is created. Is not tried again."""
         return self._look([MetadataRequestTopic(name=name) for name in topic_names])

@@ -40,6 +40,7 @@ def a_cluster(*, may_create: bool = True) -> Iterator[str]:
     broker.answers = {
         ApiKey.API_VERSIONS: lambda _: ApiVersionsResponse(api_keys=[*keys, ApiVersion(3, 0, 12)]),
         ApiKey.METADATA: lambda _: MetadataResponse(
+            cluster_id="cluster-1",
             brokers=[MetadataResponseBroker(1, broker.address.host, broker.address.port)],
             topics=[MetadataResponseTopic(error_code=3, name="t")],
         ),
@@ -102,11 +103,11 @@ def test_scripts_get_every_check_as_an_item() -> None:
     assert [each["check"] for each in items if each["outcome"] == "skipped"] == ["admin port"]
 
 
-def subjects_of(*arguments: str) -> list[str]:
+def subjects_of(*arguments: str, cluster_id: str = "cluster-1") -> list[str]:
     """Return what is looked at where a kproxy runs whose state topics are called s-1 and g-1."""
     with a_cluster() as address:
         there = {"stateTopic": "s-1", "groupsTopic": "g-1", "bootstrapServers": f"nowhere:9092,{address}"}
-        with admin_port(shareGroups={"state": "on"}, backingCluster=there) as url:
+        with admin_port(clusterId=cluster_id, shareGroups={"state": "on"}, backingCluster=there) as url:
             command = ["doctor", "-b", address, "--admin-url", url, "-o", "json", *arguments]
             result = CliRunner().invoke(cli, command)
     items = json.loads(result.stdout.replace(url, "URL"))["items"]
@@ -122,6 +123,16 @@ def test_the_state_topics_of_the_kproxy_that_runs_are_looked_at_and_that_is_said
     assert "topic s-1, topic: ok, is not there, and kproxy may create it" in found
     assert "kproxy's rights, rights: ok, Read on the fleet's group s-1" in found
     assert "kproxy at URL, state topics: ok, s-1 and g-1, which were looked at above" in found
+
+
+def test_a_kproxy_in_front_of_another_cluster_is_said_to_have_other_state_topics() -> None:
+    # When
+    found = subjects_of(cluster_id="cluster-2")
+
+    # Then
+    (said,) = [each for each in found if each.startswith("kproxy at URL, state topics")]
+    assert "warning, its are s-1 and g-1" in said
+    assert "cluster cluster-2; looked at above was cluster cluster-1" in said
 
 
 def test_state_topics_that_are_named_are_looked_at_whatever_the_kproxy_that_runs_has() -> None:

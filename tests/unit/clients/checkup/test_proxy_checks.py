@@ -1,22 +1,23 @@
 """A running kproxy is asked how it is, and its advertised addresses are tried from here."""
 
 import socket
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kproxy.clients.checkup.checks import Outcome, Subject
-from kproxy.clients.checkup.proxy_checks import StateTopicNames, names_of_running, proxy_checks
+from kproxy.clients.checkup.checks import Check, Outcome, Subject
+from kproxy.clients.checkup.proxy_checks import LookedAt, StateTopicNames, names_of_running, proxy_checks
 from tests.in_memory.scripted_admin_port import admin_port
 
 SUBJECT = Subject("kproxy")
-NAMES = StateTopicNames("states", "groups")
+ABOVE = LookedAt(StateTopicNames("states", "groups"), ["broker1:9092"], cluster_id="cluster-1")
 NOON_MS = 1_795_262_400_000
 
 
 def outcomes(now_ms: int = NOON_MS, **status: Any) -> dict[str, Outcome]:
     with admin_port(**status) as url:
-        return {check.name: check.outcome for check in proxy_checks(SUBJECT, url, lambda: now_ms, NAMES)}
+        return {check.name: check.outcome for check in proxy_checks(SUBJECT, url, lambda: now_ms, ABOVE)}
 
 
 def test_one_that_is_ready_and_can_be_reached_is_well() -> None:
@@ -38,7 +39,7 @@ def test_an_advertised_address_that_cannot_be_reached_is_told_with_the_key_to_se
 
     # When
     with admin_port(brokers=[{"nodeId": 1, "advertised": f"127.0.0.1:{port}"}]) as url:
-        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, NAMES))[-1]
+        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, ABOVE))[-1]
 
     # Then
     assert (last.outcome, "kproxy.advertised.host" in last.remedy) == (Outcome.FAILED, True)
@@ -48,7 +49,7 @@ def test_an_advertised_address_that_cannot_be_reached_is_told_with_the_key_to_se
 def test_an_advertised_name_that_is_not_known_here_is_told_with_the_key_to_set() -> None:
     # When
     with admin_port(brokers=[{"nodeId": 1, "advertised": "kproxy.invalid:19101"}]) as url:
-        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, NAMES))[-1]
+        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, ABOVE))[-1]
 
     # Then
     assert (last.outcome, last.name) == (Outcome.FAILED, "name")
@@ -69,7 +70,7 @@ def test_what_is_not_ready_or_not_served_fails() -> None:
 
 def test_where_no_kproxy_runs_nothing_is_said_to_be_wrong() -> None:
     # When
-    checks = list(proxy_checks(SUBJECT, "http://127.0.0.1:1", lambda: NOON_MS, NAMES))
+    checks = list(proxy_checks(SUBJECT, "http://127.0.0.1:1", lambda: NOON_MS, ABOVE))
 
     # Then
     assert [check.outcome for check in checks] == [Outcome.SKIPPED]
@@ -79,7 +80,7 @@ def test_state_topics_of_other_names_than_those_looked_at_are_told_with_the_keys
     # When
     others = {"stateTopic": "s-1", "groupsTopic": "g-1", "bootstrapServers": "kafka:9092"}
     with admin_port(backingCluster=others) as url:
-        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, NAMES))[-1]
+        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, ABOVE))[-1]
 
     # Then
     assert (last.outcome, last.name) == (Outcome.WARNING, "state topics")
@@ -87,9 +88,64 @@ def test_state_topics_of_other_names_than_those_looked_at_are_told_with_the_keys
     assert "run doctor with -X kproxy.state.topic.name=s-1 -X kproxy.groups.topic.name=g-1" in last.remedy
 
 
-def test_state_topics_of_the_same_names_are_well() -> None:
+def check_of_same_names(looked_at: LookedAt, cluster_id: str) -> Check:
+    """What is said of the state topics of a kproxy in front of kafka:9092, which have the names of those above."""
     same = {"stateTopic": "states", "groupsTopic": "groups", "bootstrapServers": "kafka:9092"}
-    assert outcomes(backingCluster=same)["state topics"] is Outcome.OK
+    with admin_port(clusterId=cluster_id, backingCluster=same) as url:
+        checks = list(proxy_checks(SUBJECT, url, lambda: NOON_MS, looked_at))
+    (found,) = [each for each in checks if each.name == "state topics"]
+    return found
+
+
+def test_state_topics_of_the_same_names_in_the_same_cluster_are_well() -> None:
+    # When
+    found = check_of_same_names(ABOVE, "cluster-1")
+
+    # Then
+    assert (found.outcome, found.detail) == (
+        Outcome.OK,
+        "states and groups, which were looked at above",
+    )
+
+
+def test_state_topics_of_the_same_names_in_another_cluster_are_others() -> None:
+    # When
+    found = check_of_same_names(ABOVE, "cluster-2")
+
+    # Then
+    assert found.outcome is Outcome.WARNING
+    assert found.detail == (
+        "its are states and groups on kafka:9092, which is cluster cluster-2; "
+        "looked at above was cluster cluster-1 on broker1:9092"
+    )
+    assert "run doctor with -b kafka:9092 -X kproxy.state.topic.name=states" in found.remedy
+
+
+@pytest.mark.parametrize(("above", "cluster_id"), [(ABOVE, ""), (replace(ABOVE, cluster_id=""), "cluster-2")])
+def test_where_a_cluster_is_not_known_state_topics_of_the_same_names_may_be_others(
+    above: LookedAt, cluster_id: str
+) -> None:
+    # When
+    found = check_of_same_names(above, cluster_id)
+
+    # Then
+    assert found.outcome is Outcome.WARNING
+    assert found.detail == (
+        "states and groups, the names of above; whether the cluster is the same is not known: "
+        "its is on kafka:9092, the one above on broker1:9092"
+    )
+    assert found.remedy.startswith("look again when both answer")
+
+
+def test_where_a_cluster_is_not_known_the_same_brokers_are_taken_for_the_same_one() -> None:
+    # When
+    found = check_of_same_names(replace(ABOVE, servers=["broker9:9092", "kafka:9092"]), "")
+
+    # Then
+    assert (found.outcome, found.detail) == (
+        Outcome.OK,
+        "states and groups, the names of above, on the same brokers",
+    )
 
 
 def test_the_state_topics_of_a_kproxy_without_share_groups_do_not_matter() -> None:
