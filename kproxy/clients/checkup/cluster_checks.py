@@ -91,8 +91,9 @@ def _checks_of_one_that_is_there(
     (result,) = client.ask_any(request, DescribeConfigsResponse).results
     values = {each.name: each.value or "" for each in result.configs}
     yield _leaders_check(subject, topic)
-    yield _replicas_check(subject, topic, wishes, int(values.get(_MIN_INSYNC) or 1))
-    if result.error_code == ErrorCode.NONE:
+    is_readable = result.error_code == ErrorCode.NONE
+    yield _replicas_check(subject, topic, wishes, int(values.get(_MIN_INSYNC) or 1) if is_readable else None)
+    if is_readable:
         yield from _settings_checks(subject, wishes, values)
     else:
         why = result.error_message or known_code(result.error_code).name
@@ -111,14 +112,18 @@ def _leaders_check(subject: Subject, topic: MetadataResponseTopic) -> Check:
 
 
 def _replicas_check(
-    subject: Subject, topic: MetadataResponseTopic, wishes: StateTopicWishes, min_insync: int
+    subject: Subject, topic: MetadataResponseTopic, wishes: StateTopicWishes, min_insync: int | None
 ) -> Check:
-    """Tell what is written safely by the topic's own `min.insync.replicas`, and then by what was configured."""
-    short = [each.partition_index for each in topic.partitions if len(each.isr_nodes) < min_insync]
+    """Tell what is written safely by the topic's own `min.insync.replicas`, and then by what was configured.
+
+    None is one that cannot be read; 1 is the least that it can be.
+    """
+    least = min_insync or 1
+    short = [each.partition_index for each in topic.partitions if len(each.isr_nodes) < least]
     if short:
         return subject.failed(
             "replicas",
-            f"fewer than {min_insync} in sync: {counted(len(short), 'partition')}, {short[0]} first",
+            f"fewer than {least} in sync: {counted(len(short), 'partition')}, {short[0]} first",
             "nothing can be acknowledged there until replicas are in sync again",
         )
     fewest = min((len(each.replica_nodes) for each in topic.partitions), default=0)
@@ -127,6 +132,13 @@ def _replicas_check(
             "replicas",
             f"{fewest}, and share.coordinator.state.topic.replication.factor is {wishes.replication_factor}",
             "reassign its partitions (kafka-reassign-partitions.sh), or set the key to what it has",
+        )
+    if min_insync is None:
+        in_sync = min((len(each.isr_nodes) for each in topic.partitions), default=0)
+        return subject.skipped(
+            "replicas",
+            f"{fewest} of each partition, {in_sync} in sync at least; whether that is enough to write is not known, "
+            f"for {_MIN_INSYNC} cannot be read",
         )
     return subject.ok("replicas", f"{fewest} of each partition, {min_insync} in sync at least to write")
 

@@ -156,6 +156,41 @@ def test_partitions_that_cannot_be_written_to_safely_are_told(
     assert [check.outcome for check in checks if check.name == name] == [outcome]
 
 
+@pytest.mark.parametrize(
+    ("topic", "outcome", "detail"),
+    [
+        (
+            a_topic((1, [1, 2, 3], [1, 2, 3]), (1, [1, 2, 3], [1, 2])),
+            Outcome.SKIPPED,
+            (
+                "3 of each partition, 2 in sync at least; whether that is enough to write is not known, "
+                "for min.insync.replicas cannot be read"
+            ),
+        ),
+        (a_topic((-1, [1, 2, 3], [])), Outcome.FAILED, "fewer than 1 in sync: 1 partition, 0 first"),
+        (
+            a_topic((1, [1, 2], [1, 2])),
+            Outcome.WARNING,
+            "2, and share.coordinator.state.topic.replication.factor is 3",
+        ),
+    ],
+)
+def test_whether_enough_replicas_are_in_sync_is_not_known_where_settings_cannot_be_read(
+    topic: MetadataResponseTopic, outcome: Outcome, detail: str
+) -> None:
+    # Given
+    denied = DescribeConfigsResult(error_code=29, resource_type=2, resource_name="states")
+
+    # When
+    checks = looking(of_topic, metadata=topic, describe_configs=DescribeConfigsResponse(results=[denied]))
+
+    # Then
+    assert [(check.outcome, check.detail) for check in checks if check.name == "replicas"] == [
+        (outcome, detail)
+    ]
+    assert [check.outcome for check in checks if check.name == "settings"] == [Outcome.WARNING]
+
+
 def test_settings_that_lose_state_come_with_the_command_that_mends_them() -> None:
     # When
     checks = looking(
