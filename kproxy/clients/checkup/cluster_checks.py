@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from kproxy.clients.checkup.checks import Check, Subject
+from kproxy.clients.checkup.own_rights_checks import grant_command
 from kproxy.clients.cluster.cluster_client import ClusterClient
 from kproxy.clients.failures import ClientFailed
 from kproxy.error_codes import ErrorCode, known_code
+from kproxy.security.acls import AclOperation
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
@@ -182,7 +184,8 @@ def _creation_check(subject: Subject, client: ClusterClient, wishes: StateTopicW
         return subject.failed(
             "topic",
             "is not there, and kproxy's principal may not create it: it lacks Create there",
-            f"allow it {wishes.required_rights}, or create the topic yourself",
+            f"allow it {wishes.required_rights}, or create the topic yourself; Create alone: "
+            + grant_command(AclOperation.CREATE, f"--topic {wishes.name}"),
         )
     return subject.failed("topic", f"is not there, and cannot be created: {why}", "ask who runs the cluster")
 
@@ -208,5 +211,6 @@ def rights_checks(subject: Subject, client: ClusterClient) -> Iterator[Check]:
         yield subject.failed(
             "access control",
             f"the lists cannot be seen: {why}",
-            "allow kproxy's principal Describe on the cluster: share groups are refused without",
+            "allow kproxy's principal Describe on the cluster, share groups are refused without: "
+            + grant_command(AclOperation.DESCRIBE, "--cluster"),
         )

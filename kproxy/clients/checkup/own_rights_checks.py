@@ -80,7 +80,7 @@ def _state_topic_checks(subject: Subject, topic: MetadataResponseTopic) -> Itera
     missing = [operation for operation in wanted if told.allows(operation) is False]
     for operation in missing:
         lacks = f"kproxy's principal may not do {operation_name(operation)} on topic {name}"
-        remedy = _grant(operation, f"--topic {name}")
+        remedy = grant_command(operation, f"--topic {name}")
         if operation in _NEEDED_TO_SERVE:
             yield subject.failed(_CHECK, f"{lacks}: there are no share groups without", remedy)
         else:
@@ -153,12 +153,13 @@ def _verdict(
         return subject.failed(
             _CHECK,
             f"kproxy's principal may not do {said}: there are no share groups without",
-            _grant(operation, resource),
+            grant_command(operation, resource),
         )
     return subject.ok(_CHECK, said)
 
 
-def _grant(operation: AclOperation, resource: str) -> str:
+def grant_command(operation: AclOperation, resource: str) -> str:
+    """Return the command that grants an operation; `resource` is it in the options of kafka-acls.sh."""
     return (
         f"kafka-acls.sh --add --allow-principal User:NAME {resource} --operation {operation_name(operation)} "
         "(deploy/acls/kproxy-acls.sh grants all that kproxy needs)"

@@ -34,6 +34,7 @@ from tests.in_memory.loop_in_a_thread import loop_in_a_thread
 
 SUBJECT = Subject("the cluster")
 WISHES = StateTopicWishes("states", {"cleanup.policy": "delete"}, 16, 3, "Create on topic states")
+ADD = "kafka-acls.sh --add --allow-principal User:NAME"
 APIS = (ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_ACLS)
 
 
@@ -202,6 +203,27 @@ def test_settings_that_lose_state_come_with_the_command_that_mends_them() -> Non
     # Then
     assert checks[-1].outcome is Outcome.FAILED
     assert checks[-1].remedy.endswith("--entity-name states --add-config cleanup.policy=delete")
+
+
+def test_a_right_to_create_topics_that_is_missing_comes_with_the_command_that_grants_it() -> None:
+    # Given
+    denied = CreateTopicsResponse(topics=[CreatableTopicResult(name="states", error_code=29)])
+
+    # When
+    [check] = looking(of_topic, metadata=a_topic(error_code=3), create_topics=denied)
+
+    # Then
+    assert f"{ADD} --topic states --operation Create (deploy/acls/kproxy-acls.sh" in check.remedy
+
+
+def test_a_right_to_see_the_lists_that_is_missing_comes_with_the_command_that_grants_it() -> None:
+    # When
+    [check] = looking(
+        lambda client: rights_checks(SUBJECT, client), describe_acls=DescribeAclsResponse(error_code=31)
+    )
+
+    # Then
+    assert f"{ADD} --cluster --operation Describe (deploy/acls/kproxy-acls.sh" in check.remedy
 
 
 @pytest.mark.parametrize(
