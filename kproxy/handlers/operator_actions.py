@@ -31,7 +31,7 @@ from kproxy.share.share_session import ShareSession
 from kproxy.wording import counted
 
 _CERTAIN: Final = (StateNotWritten, UnwritableStateRecord)
-"""After these nothing has changed."""
+"""After these nothing of it is in the state log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class OperatorActions:
             writes.abandon()
         if refused:
             self._services.availability.signal(key)  # what was to be archived may be available again
-            raise _as_told(refused[key])
+            raise _as_told(refused[key], settlement, share_partition)
         return told
 
     def sessions_of(
@@ -184,10 +184,33 @@ class OperatorActions:
         )
 
 
-def _as_told(refusal: ApiError) -> ApiError:
+def _as_told(refusal: ApiError, settlement: OperatorSettlement, share_partition: SharePartition) -> ApiError:
     """Return a refusal in the words of who asked once, and not of a member that asks again."""
-    if isinstance(refusal, _CERTAIN):
+    if not isinstance(refusal, _CERTAIN):
+        return StateLogUnavailable(
+            f"whether it was done is not known: {refusal}; look again before you repeat it"
+        )
+    changed = _changed_meanwhile(settlement, share_partition)
+    if not changed:
         return type(refusal)(f"nothing was changed: {refusal}")
-    return StateLogUnavailable(
-        f"whether it was done is not known: {refusal}; look again before you repeat it"
-    )
+    return type(refusal)(f"it is not in the log: {refusal}; but {changed}: look again")
+
+
+def _changed_meanwhile(settlement: OperatorSettlement, share_partition: SharePartition) -> str:
+    """Tell what is not as it was before a settlement that was refused; empty when all of it is.
+
+    What was released may have been acquired before the refusal came.
+    """
+    if share_partition.is_fenced:
+        return (
+            "all that was in flight of the partition is let go of, so that nobody holds any of it, and what is not "
+            "done with is delivered again"
+        )
+    changed = settlement.first_changed(share_partition.view().ranges)
+    if changed is None:
+        return ""
+    offset, run = changed
+    if run is None:
+        return f"by now offset {offset} is done with"
+    holder = "" if run.member_id is None else f" by {str(run.member_id)!r}"
+    return f"by now offset {offset} is {run.state.name.capitalize()}{holder}"

@@ -15,6 +15,7 @@ from kproxy.share.identifiers import MemberId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import InFlightRange, OffsetRanges
 from kproxy.share.record_state import TERMINAL_STATES, RecordState
+from kproxy.share.share_partition_view import InFlightRangeView, view_of
 
 
 class OperatorAction(StrEnum):
@@ -81,6 +82,32 @@ class OperatorSettlement:
             before += [run for run in runs if not run.is_hole]
             after += [new for new, run in zip(rewritten, runs, strict=True) if not run.is_hole]
         return OperatorSettlement(before, after, rewrites)
+
+    def first_changed(self, runs: Sequence[InFlightRangeView]) -> tuple[int, InFlightRangeView | None] | None:
+        """Return the first offset that is not as it was `before`, and the run that it is in now; None without any.
+
+        `runs` are all that are in flight, ascending. An offset that is in none of them is done with.
+        """
+        index = 0
+        for was in self.before:
+            offset = was.first_offset
+            while offset <= was.last_offset:
+                while index < len(runs) and runs[index].last_offset < offset:
+                    index += 1
+                run = runs[index] if index < len(runs) and runs[index].first_offset <= offset else None
+                if run is None or not _is_as_it_was(was, run):
+                    return offset, run
+                offset = run.last_offset + 1
+        return None
+
+
+def _is_as_it_was(was: InFlightRange, run: InFlightRangeView) -> bool:
+    before = view_of(was)
+    return (before.state, before.delivery_count, before.member_id) == (
+        run.state,
+        run.delivery_count,
+        run.member_id,
+    )
 
 
 def _require_ascending(spans: Sequence[tuple[int, int]]) -> None:

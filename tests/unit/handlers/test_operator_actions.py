@@ -13,6 +13,7 @@ from kproxy.errors import (
     ShareSessionNotFound,
     StateLogUnavailable,
     StateNotWritten,
+    UnwritableStateRecord,
 )
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.share.identifiers import GroupId, MemberId
@@ -186,6 +187,53 @@ async def test_whether_it_was_done_is_said_as_far_as_it_is_known(refusal: ApiErr
 
     # Then
     assert str(raised.value) == told
+
+
+async def test_what_another_member_acquired_before_the_log_refused_is_not_told_as_unchanged() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await alice_holds(world, 2)
+    bob = world.member("bob")
+    await bob.open()
+    world.state_log.hold_writes = asyncio.Event()
+
+    async def release() -> str:
+        with pytest.raises(StateNotWritten) as raised:
+            await world.groups.operators.settle(world.key(), OperatorAction.RELEASE, [(0, 1)], reason=WHY)
+        return str(raised.value)
+
+    async with asyncio.TaskGroup() as tasks:
+        releasing = tasks.create_task(release())
+        await until_all_wait()
+        fetching = tasks.create_task(bob.fetch(max_wait_ms=0))
+        await until_all_wait()
+
+        # When
+        world.state_log.refuse_held_writes(StateNotWritten("refused"))
+        world.state_log.hold_writes = None
+
+    # Then
+    assert acquired(fetching.result()) == [(0, 1, 2)]
+    assert releasing.result() == (
+        "it is not in the log: refused; but by now offset 0 is Acquired by 'bob': look again"
+    )
+
+
+async def test_who_asked_hears_that_what_could_not_be_taken_back_is_held_by_nobody() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await alice_holds(world)
+    world.state_log.persist_failure = UnwritableStateRecord("too large")
+
+    # When
+    with pytest.raises(UnwritableStateRecord) as raised:
+        await world.groups.operators.settle(world.key(), OperatorAction.ARCHIVE, [(0, 0)], reason=WHY)
+
+    # Then
+    assert str(raised.value) == (
+        "it is not in the log: too large; but all that was in flight of the partition is let go of, so that nobody "
+        "holds any of it, and what is not done with is delivered again: look again"
+    )
 
 
 async def test_what_nobody_fetches_from_cannot_be_settled_and_the_remedy_is_told() -> None:

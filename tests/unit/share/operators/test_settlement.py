@@ -186,3 +186,34 @@ def test_what_the_member_holds_that_was_seen_is_settled() -> None:
 
     # Then
     assert states(window) == [(102, 102, "AVAILABLE"), (103, 103, "ACKNOWLEDGED")]
+
+
+def test_what_was_put_back_is_as_it_was_however_it_is_cut_into_runs() -> None:
+    # Given
+    window = a_window()
+    settlement = window.plan(ARCHIVE, [(100, 102)])
+    window.take_back(window.settle(settlement))
+
+    # When
+    found = settlement.first_changed(window.view().ranges)
+
+    # Then
+    assert found is None
+
+
+@pytest.mark.parametrize(
+    ("offset", "state"), [(100, None), (101, ARCHIVED), (102, ARCHIVED)], ids=["passed", "in between", "last"]
+)
+def test_the_first_offset_that_is_not_as_it_was_is_found(offset: int, state: RecordState | None) -> None:
+    # Given
+    window = a_window()
+    settlement = window.plan(ARCHIVE, [(100, 102)])
+    window.settle(window.plan(ARCHIVE, [(offset, offset)]))
+
+    # When
+    found = settlement.first_changed(window.view().ranges)
+
+    # Then
+    assert found is not None
+    changed, run = found
+    assert (changed, None if run is None else run.state) == (offset, state)
