@@ -37,7 +37,7 @@ from kproxy.admin.share_views import (
     session_view,
 )
 from kproxy.admin.state_log_views import StateLogSlots, doubt_of_slots, durable_state_view
-from kproxy.admin.turns import in_turns
+from kproxy.admin.turns import in_order, in_turns
 from kproxy.admin.views import JsonObject, item
 from kproxy.admin.windows_in_flight import LimitsOf, WindowsInFlight
 from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
@@ -47,7 +47,7 @@ from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.handlers.ports import Background, Clock, TopicDescription
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, topic_id_text
-from kproxy.share.share_session import ShareSessionCache
+from kproxy.share.share_session import ShareSessionCache, ShareSessionKey
 from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.slot_status import SlotStatus
 
@@ -242,13 +242,18 @@ class LocalAnswers:
         lags = await self.lags.look() if question.has_lag else {}
         held = await holdings(self._inspected.directory, now_ms=self._inspected.clock.now_ms())
         otherwise = NOT_LOOKED_AT if question.has_lag else NOT_ASKED_FOR
-        return Told("ShareGroups", self._summaries(lags, otherwise, held))
+        group_ids = await in_order(self._inspected.coordinator.group_ids, key=lambda group_id: group_id)
+        return Told("ShareGroups", self._summaries(group_ids, lags, otherwise, held))
 
     def _summaries(
-        self, lags: Mapping[GroupId, GroupLag], otherwise: GroupLag, held: Mapping[GroupId, Holding]
+        self,
+        group_ids: Iterable[GroupId],
+        lags: Mapping[GroupId, GroupLag],
+        otherwise: GroupLag,
+        held: Mapping[GroupId, Holding],
     ) -> Iterator[JsonObject]:
         coordinator, now_ms = self._inspected.coordinator, self._inspected.wall_clock.now_ms()
-        for group_id in sorted(coordinator.group_ids):
+        for group_id in group_ids:
             try:
                 group = coordinator.describe(group_id)
             except GroupIdNotFound:
@@ -293,16 +298,17 @@ class LocalAnswers:
 
     async def _sessions(self, question: Question) -> Told:
         self._known.require(question.wanted)
-        return Told("ShareSessions", self._session_items(question.wanted))
+        keys = [
+            session.key
+            async for session in in_turns(self._inspected.sessions.sessions())
+            if _is_of(session.key, question.wanted)
+        ]
+        ordered = await in_order(keys, key=lambda key: (key.group_id, key.member_id, key.node_id))
+        return Told("ShareSessions", self._session_items(ordered))
 
-    def _session_items(self, wanted: Mapping[str, str]) -> Iterator[JsonObject]:
+    def _session_items(self, keys: Iterable[ShareSessionKey]) -> Iterator[JsonObject]:
         inspected, sessions = self._inspected, self._inspected.sessions
-        keys = [session.key for session in sessions.sessions()]
-        for key in sorted(keys, key=lambda key: (key.group_id, key.member_id, key.node_id)):
-            if wanted.get("group", key.group_id) != key.group_id:
-                continue
-            if wanted.get("member", key.member_id) != key.member_id:
-                continue
+        for key in keys:
             try:
                 session = sessions.find(key)
             except ShareSessionNotFound:
@@ -380,3 +386,9 @@ class LocalAnswers:
         items = (item(durable_state_view(key, state, names)) for key, state in applied.states.items())
         facts = {"partition": number, "appliedOffset": applied.applied_offset}
         return Told("DurableShareStates", items, facts)
+
+
+def _is_of(key: ShareSessionKey, wanted: Mapping[str, str]) -> bool:
+    return wanted.get("group", key.group_id) == key.group_id and (
+        wanted.get("member", key.member_id) == key.member_id
+    )

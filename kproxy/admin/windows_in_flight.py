@@ -7,7 +7,7 @@ from heapq import merge
 from kproxy.admin.live_share_partitions import LiveSharePartitions
 from kproxy.admin.share_views import ClientIds, InFlightView, TopicNames, in_flight_views, is_wanted
 from kproxy.admin.state_log_views import StateLogSlots
-from kproxy.admin.turns import AT_ONCE, in_turns
+from kproxy.admin.turns import in_order, in_turns
 from kproxy.errors import KproxyError
 from kproxy.handlers.ports import Clock
 from kproxy.share.group_coordinator import GroupCoordinator
@@ -121,11 +121,4 @@ def _is_asked_for(key: SharePartitionKey, name: str | None, wanted: Mapping[str,
 
 
 async def _in_order(keys: AsyncIterator[SharePartitionKey]) -> Iterator[SharePartitionKey]:
-    portions: list[list[SharePartitionKey]] = [[]]
-    async for key in keys:
-        portions[-1].append(key)
-        if len(portions[-1]) == AT_ONCE:
-            portions[-1].sort()
-            portions.append([])
-    portions[-1].sort()
-    return merge(*portions)
+    return await in_order([key async for key in keys], key=lambda key: key)

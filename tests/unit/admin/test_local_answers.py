@@ -5,7 +5,7 @@ import pytest
 
 from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.questions import Endpoint, Question
-from kproxy.admin.turns import AT_ONCE
+from kproxy.admin.turns import AT_FIRST, AT_ONCE
 from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupView
 from kproxy.share.identifiers import GroupId
 from kproxy.statelog.slot_status import SlotState
@@ -28,6 +28,22 @@ def test_lists_are_in_the_order_of_group_ids_whatever_came_first(endpoint: Endpo
 
     # Then
     assert [item["groupId"] for item in told.items] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("endpoint", [Endpoint.GROUPS, Endpoint.SESSIONS])
+async def test_others_have_turns_while_very_many_group_ids_are_brought_in_order(endpoint: Endpoint) -> None:
+    # Given
+    inspectable = Inspectable()
+    for number in range(10 * AT_FIRST):
+        inspectable.join("alice", group_id=f"g{number}")
+        inspectable.open_session("alice", group_id=f"g{number}")
+    asked = Question(endpoint, wanted={"lag": "false"})
+
+    # When
+    turn_count = await turns_during(LocalAnswers(inspectable.inspected()).answer(asked))
+
+    # Then
+    assert turn_count >= 3
 
 
 @pytest.mark.parametrize(

@@ -93,5 +93,19 @@ async def test_of_what_is_equal_the_first_stays_the_first_where_the_largest_come
     assert list(found) == sorted(pairs, key=lambda pair: pair[1], reverse=True)
 
 
+async def test_what_takes_long_to_compare_is_brought_in_order_a_few_at_a_time() -> None:
+    # Given
+    seconds = count(0, SLICE_S)
+
+    async def sort() -> None:
+        assert list(await in_order(range(1_000), lambda number: -number, now_s=lambda: next(seconds)))
+
+    # When
+    turn_count = await turns_during(sort())
+
+    # Then
+    assert turn_count >= 100
+
+
 async def all_of(items: AsyncIterator[int]) -> list[int]:
     return [each async for each in items]
