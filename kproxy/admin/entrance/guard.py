@@ -18,6 +18,9 @@ from kproxy.wording import counted
 MOST_BODY_BYTES: Final = 64 << 10
 """Of a request: nothing that is asked for or told here is longer."""
 
+_PROBES: Final = frozenset({Reason.HOST, Reason.ORIGIN, Reason.TOKEN})
+"""What somebody is refused for who may have no business here. Anybody may send what is broken, too long or too slow."""
+
 if TYPE_CHECKING:
     from aiohttp.typedefs import Middleware
 
@@ -59,7 +62,10 @@ class Guard:
         async def guarded(request: web.Request, handler: _Handler) -> web.StreamResponse:
             with self._connections.at_work(request.transport):
                 refusal = self._refusal(request) or await self._refused_body(request)
-                return await handler(request) if refusal is None else self._told(refusal)
+                if refusal is None:
+                    return await handler(request)
+                _log_probe(request, refusal)
+                return self._told(refusal)
 
         return guarded
 
@@ -108,6 +114,20 @@ class Guard:
             response.headers["WWW-Authenticate"] = 'Bearer realm="kproxy"'
         response.force_close()
         return response
+
+
+def _log_probe(request: web.Request, refusal: Refusal) -> None:
+    """Write who may have no business here, without what was shown as token. The log holds back what comes too often."""
+    if refusal.reason in _PROBES:
+        transport = request.transport
+        host, port, *_ = (transport and transport.get_extra_info("peername")) or ("?", 0)
+        log.warning(
+            "admin_request_refused",
+            peer=f"{host}:{port}",
+            path=request.path,
+            reason=refusal.reason,
+            why=refusal.message,
+        )
 
 
 def _asked(request: web.Request) -> Asked:

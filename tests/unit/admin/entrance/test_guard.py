@@ -1,7 +1,9 @@
 """The guard in front of a real admin port."""
 
 import asyncio
+import io
 import json
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ from kproxy.admin.entrance.token_file import TokenFile
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
 from kproxy.settings import HostPort
+from kproxy.telemetry.logs import EventHandler, JsonFormatter
 from kproxy.telemetry.metrics import Metrics
+from kproxy.telemetry.repetition import BURST
 from tests.worlds.waiting import until_all_wait
 
 EVERYWHERE = HostPort("0.0.0.0", 9644)
@@ -131,6 +135,63 @@ async def test_an_image_on_a_page_of_somebody_else_is_refused_and_a_link_is_foll
     # Then
     assert [image.status, frame.status, link.status] == [403, 403, 200]
     assert port.refused("origin") == 2
+
+
+@pytest.mark.parametrize(
+    ("headers", "host", "reason", "why"),
+    [
+        ((), "evil.example", "host", "this admin port is not known as 'evil.example'"),
+        (
+            ("Origin: http://evil.example",),
+            "127.0.0.1",
+            "origin",
+            "pages of 'http://evil.example' may not ask",
+        ),
+        (
+            (f"Authorization: Bearer {TOKEN}-1",),
+            "127.0.0.1",
+            "token",
+            "the token that was sent is another one",
+        ),
+    ],
+    ids=["host", "origin", "token"],
+)
+async def test_who_was_refused_what_and_why_stands_in_the_log(
+    headers: tuple[str, ...], host: str, reason: str, why: str, token: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    port = Port(EVERYWHERE, token)
+
+    # When
+    await port.ask("GET /api/v1/groups?lag=false", *headers, host=host)
+
+    # Then
+    [line] = [record for record in caplog.records if record.msg == "admin_request_refused"]
+    keys = dict(line.event_keys)  # type: ignore[attr-defined]
+    assert (keys["path"], keys["reason"]) == ("/api/v1/groups", reason)
+    assert keys["peer"].startswith("127.0.0.1:")
+    assert why in keys["why"]
+    assert TOKEN not in str(keys)
+
+
+async def test_of_very_many_refusals_some_stand_in_the_log_and_how_many_others_there_were() -> None:
+    # Given
+    port = Port(HostPort("127.0.0.1", 9644))
+    lines = io.StringIO()
+    handler = EventHandler(lines)
+    handler.setFormatter(JsonFormatter())
+    logging.getLogger("kproxy.admin").addHandler(handler)
+
+    # When
+    for number in range(BURST + 5):
+        await port.ask(f"GET /{number}", host="evil.example")
+    logging.getLogger("kproxy.admin").removeHandler(handler)
+    handler.close()
+
+    # Then
+    written = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert len(written) == BURST + 1
+    assert written[-1]["suppressed"] == 5
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
