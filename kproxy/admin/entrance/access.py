@@ -98,7 +98,8 @@ class AccessRules:
                 "kproxy.admin.token.file, or listen on 127.0.0.1; /livez, /readyz and /metrics need no token",
             )
         scheme, _, shown = (asked.authorization or "").partition(" ")
-        if scheme.lower() == "bearer" and hmac.compare_digest(shown.strip().encode(), token.encode()):
+        shown_bytes = shown.strip().encode(errors="surrogateescape")  # a header may hold any bytes
+        if scheme.lower() == "bearer" and hmac.compare_digest(shown_bytes, token.encode()):
             return None
         what = "the token that was sent is another one" if asked.authorization else "none was sent"
         return Refusal(

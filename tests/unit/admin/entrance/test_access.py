@@ -199,6 +199,7 @@ def test_what_is_not_for_probes_needs_a_token_beyond_this_machine_and_wherever_t
         (f"Bearer {TOKEN}x", 401),
         (f"Basic {TOKEN}", 401),
         ("Bearer \u00e4", 401),
+        ("Bearer \udcff", 401),
     ],
 )
 def test_who_shows_the_token_is_let_in(authorization: str | None, status: int | None) -> None:

@@ -67,7 +67,7 @@ class Port:
             address = server.address
             reader, writer = await asyncio.open_connection(address.host, address.port)
             lines = [f"{request} HTTP/1.1", f"Host: {host}", "Connection: close", *headers]
-            writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+            writer.write("\r\n".join(lines).encode(errors="surrogateescape") + b"\r\n\r\n" + body)
             head, _, told = (await reader.read()).partition(b"\r\n\r\n")
             writer.close()
             return Answer(int(head.split()[1]), head.decode(), json.loads(told) if told[:1] == b"{" else told)
@@ -214,6 +214,21 @@ async def test_beyond_this_machine_what_is_held_is_told_to_those_with_the_token_
     assert "KPROXY_ADMIN_TOKEN_FILE" in without.message
     assert TOKEN not in without.message + wrong.message
     assert port.refused("token") == 2
+
+
+async def test_bytes_that_are_no_text_are_another_token(
+    token: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    port = Port(EVERYWHERE, token)
+
+    # When
+    answer = await port.ask("GET /api/v1/status", "Authorization: Bearer \udcff")
+
+    # Then
+    assert answer.status == 401
+    assert port.refused("token") == 1
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def test_a_token_that_was_replaced_counts_at_once(token: Path) -> None:
