@@ -155,7 +155,9 @@ class Performance:
             if owner is None:
                 answer = await self._own(asked, host)
             else:
-                answer = await self._passed_on(owner, path_for_peer(body, host))
+                answer = await self._passed_on(
+                    owner, path_for_peer(body, host), is_executed=asked.is_executed
+                )
             result = "executed" if asked.is_executed else "planned"
         except RefusedQuery as refusal:
             answer, result = self._refused(refusal.status, str(refusal)), "refused"
@@ -179,7 +181,7 @@ class Performance:
         self._metrics.count("operator_actions", 1, "unknown", "refused")
         return self._refused(status, message)
 
-    async def _passed_on(self, owner: Peer, path: str) -> PeerAnswer:
+    async def _passed_on(self, owner: Peer, path: str, *, is_executed: bool) -> PeerAnswer:
         try:
             answer = await self._peer_views.ask(owner, path, patience_ms=PATIENCE_MS)
         except PeerSilent as silent:
@@ -188,7 +190,11 @@ class Performance:
             if answer.status != HTTPStatus.INTERNAL_SERVER_ERROR:
                 return answer
             doubt = f"{owner.name} met an unexpected fault"
-        unknown = f"whether it was done is not known: {doubt}; look again before you repeat it"
+        unknown = (
+            f"whether it was done is not known: {doubt}; look again before you repeat it"
+            if is_executed
+            else f"nothing was to be changed, and what would be is not known: {doubt}"
+        )
         return self._refused(HTTPStatus.SERVICE_UNAVAILABLE, unknown)
 
     async def _own(self, asked: OperatorRequest, host: str) -> PeerAnswer:

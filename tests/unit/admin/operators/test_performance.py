@@ -160,44 +160,36 @@ async def test_the_process_that_serves_the_group_does_it() -> None:
     assert actor.reason == "archive by root@/10.0.0.7: poison"
 
 
-async def test_a_process_that_does_not_answer_leaves_it_open_whether_it_was_done() -> None:
+IN_DOUBT = "whether it was done is not known: {why}; look again before you repeat it"
+NOT_TOLD = "nothing was to be changed, and what would be is not known: {why}"
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "told_of_it"),
+    [({**ARCHIVE, **NOW}, IN_DOUBT), (ARCHIVE, NOT_TOLD)],
+    ids=["done", "dry run"],
+)
+@pytest.mark.parametrize("is_faulty", [False, True], ids=["silent", "faulty"])
+async def test_a_process_that_does_not_answer_leaves_open_what_was_asked_of_it(
+    asked_for: dict[str, Any], told_of_it: str, *, is_faulty: bool
+) -> None:
     # Given
     fleet = InspectableFleet("kproxy-a", "kproxy-b")
     operated = await OperatedGroups().begin()
     owner = fleet.owners[fleet.slot_of("g")]
     asked = fleet.processes[next(name for name in fleet.owners if name != owner)]
     asked.operators = operated.inspectable.operators
-    fleet.silent[owner] = f"{owner} shows nothing within 12000 ms"
+    fleet.silent[owner] = why = f"{owner} shows nothing within 12000 ms"
+    if is_faulty:
+        asked.peer_views, why = Faulty(), f"{owner} met an unexpected fault"
     performance = asked.performance()
     assert performance is not None
 
     # When
-    status, answer = told(await performance.answer(json.dumps({**ARCHIVE, **NOW}).encode(), "/10.0.0.7"))
+    status, answer = told(await performance.answer(json.dumps(asked_for).encode(), "/10.0.0.7"))
 
     # Then
-    assert status == 503
-    assert "whether it was done is not known" in answer["items"][0]["message"]
-
-
-async def test_a_process_that_meets_a_fault_leaves_it_open_whether_it_was_done() -> None:
-    # Given
-    fleet = InspectableFleet("kproxy-a", "kproxy-b")
-    operated = await OperatedGroups().begin()
-    owner = fleet.owners[fleet.slot_of("g")]
-    asked = fleet.processes[next(name for name in fleet.owners if name != owner)]
-    asked.operators = operated.inspectable.operators
-    asked.peer_views = Faulty()
-    performance = asked.performance()
-    assert performance is not None
-
-    # When
-    status, answer = told(await performance.answer(json.dumps({**ARCHIVE, **NOW}).encode(), "/10.0.0.7"))
-
-    # Then
-    assert (status, answer["items"][0]["message"]) == (
-        503,
-        f"whether it was done is not known: {owner} met an unexpected fault; look again before you repeat it",
-    )
+    assert (status, answer["items"][0]["message"]) == (503, told_of_it.format(why=why))
 
 
 class Faulty:
