@@ -3,7 +3,7 @@
 No I/O: responses and moments come in as arguments.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
@@ -61,6 +61,8 @@ class _KnownTopic:
     confirmed_ms: int
     offline: dict[int, tuple[int, ...]]
     """By partition the brokers with a replica of it that is offline; without those that have none."""
+    offline_on: frozenset[int]
+    """All these brokers."""
 
 
 @dataclass(slots=True)
@@ -86,6 +88,8 @@ class ClusterView:
         self._missing_until_ms: OrderedDict[str | TopicId, int] = OrderedDict()  # the first to end first
         self._gone_ms: OrderedDict[TopicId, int] = OrderedDict()
         self._left_ms: dict[int, int] = {}
+        self._offline_counts = Counter[int]()
+        """Of the brokers with offline replicas, how many topics have one there."""
 
     @property
     def topic_names(self) -> Collection[str]:
@@ -140,10 +144,7 @@ class ClusterView:
 
         Then the broker is down, and was not removed. Kafka goes on naming replicas on brokers that are down.
         """
-        if node_id in self.brokers:
-            return False
-        offline = (replicas for known in self._by_id.values() for replicas in known.offline.values())
-        return any(node_id in replicas for replicas in offline)
+        return node_id not in self.brokers and node_id in self._offline_counts
 
     def is_unheard(self, name_or_id: str | TopicId, now_ms: int) -> bool:
         """Return whether the topic is neither in the view nor was found missing a moment ago.
@@ -264,7 +265,9 @@ class ClusterView:
             for each in topic.partitions
             if each.offline_replicas
         }
-        self._by_id[topic_id] = _KnownTopic(description, leaders, last_asked_ms, now_ms, offline)
+        offline_on = frozenset(chain.from_iterable(offline.values()))
+        self._count_offline(self._offline_on(topic_id), offline_on)
+        self._by_id[topic_id] = _KnownTopic(description, leaders, last_asked_ms, now_ms, offline, offline_on)
         self._id_by_name[name] = topic_id
 
     def _bury(self, topic_id: TopicId, changes: ViewChanges, now_ms: int) -> None:
@@ -278,7 +281,20 @@ class ClusterView:
                 break
             del self._gone_ms[oldest_id]
 
+    def _offline_on(self, topic_id: TopicId) -> Collection[int]:
+        known = self._by_id.get(topic_id)
+        return () if known is None else known.offline_on
+
+    def _count_offline(self, before: Collection[int], after: Collection[int]) -> None:
+        """Count a topic out of the brokers that had offline replicas of it, and into those that have some."""
+        self._offline_counts.update(after)
+        for node_id in before:
+            self._offline_counts[node_id] -= 1
+            if not self._offline_counts[node_id]:
+                del self._offline_counts[node_id]
+
     def _drop(self, description: TopicDescription) -> None:
+        self._count_offline(self._offline_on(description.topic_id), ())
         del self._by_id[description.topic_id]
         if self._id_by_name.get(description.name) == description.topic_id:
             del self._id_by_name[description.name]

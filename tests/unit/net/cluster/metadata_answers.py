@@ -1,5 +1,7 @@
 """What brokers say of a cluster, and the view that is made of it."""
 
+from collections.abc import Sequence
+
 from kproxy.error_codes import ErrorCode
 from kproxy.net.cluster.view import ClusterView
 from kproxy.share.identifiers import TopicId
@@ -11,10 +13,17 @@ from kproxy.wire.messages.metadata_response import (
 )
 
 
-def topic(name: str, topic_id: TopicId, *leaders: tuple[int, int]) -> MetadataResponseTopic:
-    """A topic whose partitions have these leaders and leader epochs."""
+def topic(
+    name: str, topic_id: TopicId, *leaders: tuple[int, int], offline: Sequence[int] = ()
+) -> MetadataResponseTopic:
+    """A topic whose partitions have these leaders and leader epochs, and replicas on these brokers that are offline."""
     partitions = [
-        MetadataResponsePartition(partition_index=partition, leader_id=leader_id, leader_epoch=leader_epoch)
+        MetadataResponsePartition(
+            partition_index=partition,
+            leader_id=leader_id,
+            leader_epoch=leader_epoch,
+            offline_replicas=list(offline),
+        )
         for partition, (leader_id, leader_epoch) in enumerate(leaders)
     ]
     return MetadataResponseTopic(name=name, topic_id=topic_id, partitions=partitions)

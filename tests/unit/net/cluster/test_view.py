@@ -1,3 +1,4 @@
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -7,18 +8,9 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import PartitionLeader, TopicDescription
-from kproxy.net.cluster.view import (
-    GONE_TTL_MS,
-    MOST_LEFT,
-    MOST_MISSING,
-    ClusterBroker,
-    TopicIdsMissing,
-)
+from kproxy.net.cluster.view import GONE_TTL_MS, MOST_LEFT, MOST_MISSING, ClusterBroker, TopicIdsMissing
 from kproxy.share.identifiers import TopicId
-from kproxy.wire.messages.metadata_response import (
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
+from kproxy.wire.messages.metadata_response import MetadataResponsePartition, MetadataResponseTopic
 from tests.unit.net.cluster.metadata_answers import missing, response, topic, view_of
 from tests.worlds.backing import ORDERS, PAYMENTS
 
@@ -120,9 +112,7 @@ def test_more_partitions_are_a_change() -> None:
 def test_a_partition_number_out_of_range_is_left_out() -> None:
     # Given
     strange = topic("orders", ORDERS, (1, 5))
-    strange.partitions.append(
-        MetadataResponsePartition(partition_index=2**31 - 1, leader_id=1, leader_epoch=5)
-    )
+    strange.partitions.append(MetadataResponsePartition(partition_index=2**31 - 1, leader_id=1))
 
     # When
     view = view_of(strange)
@@ -366,8 +356,7 @@ def test_an_id_under_two_names_is_that_of_the_last_one(
 def test_a_broker_that_is_not_named_any_more_is_down_if_replicas_are_on_it_until_it_is_named_again() -> None:
     # Given
     view = view_of()
-    lost = MetadataResponsePartition(leader_id=-1, leader_epoch=7, offline_replicas=[1])
-    half = MetadataResponseTopic(name="orders", topic_id=ORDERS, partitions=[lost])
+    half = topic("orders", ORDERS, (-1, 7), offline=[1])
     told = []
 
     # When
@@ -382,6 +371,21 @@ def test_a_broker_that_is_not_named_any_more_is_down_if_replicas_are_on_it_until
         ((500, True), (500, False), (1,)),
         ((None, False), (500, False), ()),
     ]
+
+
+def test_of_very_many_lost_replicas_none_is_looked_at_to_find_brokers_that_are_down() -> None:
+    # Given
+    lost, back = [(-1, 7)] * 20_000, topic("sales", ORDERS, (1, 8))
+    answers = [*(topic(name, ORDERS, *lost, offline=[9]) for name in ("orders", "sales")), back]
+    view, told, began_s = view_of(), [], time.process_time()
+
+    # When
+    for answer in answers:
+        view.absorb(response(answer), asked_names=[], now_ms=0)
+        told.append([node_id for node_id in range(1_000) if view.is_awaited(node_id)])
+
+    # Then
+    assert (told, time.process_time() - began_s < 0.5) == ([[9], [9], []], True)
 
 
 def test_brokers_that_left_are_remembered_up_to_a_bound() -> None:
