@@ -4,7 +4,7 @@ It goes through the same share-partitions as acknowledgements do, under the same
 then all of it takes effect in one turn, and whoever asked hears of it when it is durable, or was taken back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -47,6 +47,35 @@ class SettledRun:
     client_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class SettledRuns:
+    """The runs of a settlement, each made when it is due: there may be thousands.
+
+    `client_ids` are those of the members that held some when it was planned.
+    """
+
+    settlement: OperatorSettlement
+    client_ids: Mapping[MemberId, str]
+
+    def __len__(self) -> int:
+        return len(self.settlement.before)
+
+    def __iter__(self) -> Iterator[SettledRun]:
+        return map(self._run, self.settlement.before, self.settlement.after)
+
+    def _run(self, before: InFlightRange, after: InFlightRange) -> SettledRun:
+        member_id = None if before.lock is None else before.lock.member_id
+        return SettledRun(
+            before.first_offset,
+            before.last_offset,
+            before.delivery_count,
+            before.state,
+            after.state,
+            member_id or "",
+            "" if member_id is None else self.client_ids[member_id],
+        )
+
+
 class OperatorActions:
     """Plans and does it. `plan` and `sessions_of` change nothing."""
 
@@ -62,7 +91,7 @@ class OperatorActions:
         action: OperatorAction,
         spans: Sequence[tuple[int, int]],
         holder: MemberId | None = None,
-    ) -> Sequence[SettledRun]:
+    ) -> SettledRuns:
         """Return what would change; `holder`, if one is given, has to hold all of it.
 
         Raises:
@@ -80,12 +109,15 @@ class OperatorActions:
         holder: MemberId | None = None,
         *,
         reason: str,
-    ) -> Sequence[SettledRun]:
+    ) -> SettledRuns:
         """Do it, and return what has changed, durably. `reason` goes to the state log.
+
+        All of it is one turn of the loop, which may be a long one: it has to wait for others with long work.
 
         Raises what `plan` raises, with nothing changed; StateNotWritten or UnwritableStateRecord when it was taken
         back, and StateLogUnavailable when it is in doubt.
         """
+        await let_others_go_on()
         share_partition = self._live(key)
         settlement = share_partition.plan(action, spans, holder)
         told = self._told(key, settlement)
@@ -167,21 +199,11 @@ class OperatorActions:
             )
         return share_partition
 
-    def _told(self, key: SharePartitionKey, settlement: OperatorSettlement) -> Sequence[SettledRun]:
-        pairs = zip(settlement.before, settlement.after, strict=True)
-        return [self._run(key, before, after.state) for before, after in pairs]
-
-    def _run(self, key: SharePartitionKey, before: InFlightRange, state_after: RecordState) -> SettledRun:
-        member_id = None if before.lock is None else before.lock.member_id
-        return SettledRun(
-            before.first_offset,
-            before.last_offset,
-            before.delivery_count,
-            before.state,
-            state_after,
-            member_id or "",
-            "" if member_id is None else self._services.clients.of(key.group_id, member_id).client_id,
-        )
+    def _told(self, key: SharePartitionKey, settlement: OperatorSettlement) -> SettledRuns:
+        member_ids = {run.lock.member_id for run in settlement.before if run.lock is not None}
+        client_of = self._services.clients.of
+        client_ids = {member_id: client_of(key.group_id, member_id).client_id for member_id in member_ids}
+        return SettledRuns(settlement, client_ids)
 
 
 def _as_told(refusal: ApiError, settlement: OperatorSettlement, share_partition: SharePartition) -> ApiError:

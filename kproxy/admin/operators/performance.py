@@ -56,7 +56,7 @@ class Operators(Protocol):
         action: OperatorAction,
         spans: Sequence[tuple[int, int]],
         holder: MemberId | None = None,
-    ) -> Sequence[SettledRun]:
+    ) -> "_Runs":
         """Return what would change. Raises ApiError."""
         ...
 
@@ -68,7 +68,7 @@ class Operators(Protocol):
         holder: MemberId | None = None,
         *,
         reason: str,
-    ) -> Sequence[SettledRun]:
+    ) -> "_Runs":
         """Change it; return what has changed, durably. Raises ApiError."""
         ...
 
@@ -268,6 +268,10 @@ class Performance:
         return PeerAnswer(int(status), (json.dumps(answer, indent=2) + "\n").encode())
 
 
+class _Runs(Sized, Iterable[SettledRun], Protocol):
+    """Runs of records: `SettledRuns`."""
+
+
 class _Views(Sized, Iterable[SettledView | EndedSessionView], Protocol):
     """What was done, to what: told one by one."""
 
@@ -278,7 +282,7 @@ class _SettledViews:
 
     key: SharePartitionKey
     topic_name: str | None
-    runs: Sequence[SettledRun]
+    runs: "_Runs"
 
     def __len__(self) -> int:
         return len(self.runs)

@@ -38,6 +38,12 @@ _FROM: Final = {
 }
 """The states that each action may find."""
 
+_TO: Final = {
+    OperatorAction.ACCEPT: RecordState.ACKNOWLEDGED,
+    OperatorAction.ARCHIVE: RecordState.ARCHIVED,
+}
+"""The state that each leaves, but for the release: that depends on how often the record was delivered."""
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorSettlement:
@@ -67,20 +73,25 @@ class OperatorSettlement:
         - InvalidRecordState: it is done with, or nobody, or another one, holds what somebody has to hold.
         """
         _require_ascending(spans)
+        outcome = _Outcome(action, limits, holder)
         before: list[InFlightRange] = []
         after: list[InFlightRange] = []
         rewrites: list[list[InFlightRange]] = []
         for span in spans:
             _require_in_flight(ranges, span)
-            runs = ranges.clipped(*span)
-            if all(run.is_hole for run in runs):
+            rewritten: list[InFlightRange] = []
+            count_before = len(before)
+            for run in ranges.clipped(*span):
+                if run.is_hole:
+                    rewritten.append(run)
+                    continue
+                settled = outcome.of(run)
+                rewritten.append(settled)
+                before.append(run)
+                after.append(settled)
+            if len(before) == count_before:
                 raise InvalidRequest(f"there is no record at offset {span[0]}")
-            for run in runs:
-                _require_held_by(holder, run)
-            rewritten = [run if run.is_hole else _settled(run, action, limits) for run in runs]
             rewrites.append(rewritten)
-            before += [run for run in runs if not run.is_hole]
-            after += [new for new, run in zip(rewritten, runs, strict=True) if not run.is_hole]
         return OperatorSettlement(before, after, rewrites)
 
     def first_changed(self, runs: Sequence[InFlightRangeView]) -> tuple[int, InFlightRangeView | None] | None:
@@ -132,29 +143,43 @@ def _require_in_flight(ranges: OffsetRanges, span: tuple[int, int]) -> None:
         raise InvalidRequest(f"offset {span[1]} was never acquired, the last one is {ranges.end_offset - 1}")
 
 
-def _require_held_by(holder: MemberId | None, run: InFlightRange) -> None:
+class _Outcome:
+    """What becomes of a record: found out once for all of them, of which there may be thousands."""
+
+    __slots__ = ("_action", "_holder", "_limits", "_state", "_states_before")
+
+    def __init__(self, action: OperatorAction, limits: ShareLimits, holder: MemberId | None) -> None:
+        self._action = action
+        self._limits = limits
+        self._holder = holder
+        self._states_before = _FROM[action]
+        self._state = _TO.get(action)
+
+    def of(self, run: InFlightRange) -> InFlightRange:
+        """Return `run`, which is no hole, as it is to be. Raises InvalidRecordState."""
+        if self._holder is not None:
+            _require_held_by(self._holder, run)
+        if run.state not in self._states_before or not run.delivery_count:
+            raise _refusal(run, self._action)
+        state = state_after_attempt(run, self._limits) if self._state is None else self._state
+        return InFlightRange(run.first_offset, run.last_offset, state, run.delivery_count, None)
+
+
+def _require_held_by(holder: MemberId, run: InFlightRange) -> None:
     member_id = None if run.lock is None else run.lock.member_id
-    if holder in (None, member_id) or run.is_hole or run.state in TERMINAL_STATES:
+    if holder == member_id or run.state in TERMINAL_STATES:
         return
     by = "nobody" if member_id is None else repr(str(member_id))
     raise InvalidRecordState(f"offset {run.first_offset} is held by {by}, and not by {str(holder)!r}")
 
 
-def _settled(run: InFlightRange, action: OperatorAction, limits: ShareLimits) -> InFlightRange:
-    _require_state(run, action)
-    state = {
-        OperatorAction.RELEASE: state_after_attempt(run, limits),
-        OperatorAction.ACCEPT: RecordState.ACKNOWLEDGED,
-        OperatorAction.ARCHIVE: RecordState.ARCHIVED,
-    }[action]
-    return InFlightRange(run.first_offset, run.last_offset, state, run.delivery_count, None)
-
-
-def _require_state(run: InFlightRange, action: OperatorAction) -> None:
-    if run.state not in _FROM[action]:
-        hint = "; archive takes it out of delivery" if run.state is RecordState.AVAILABLE else ""
-        raise InvalidRecordState(
-            f"offset {run.first_offset} is {run.state.name.capitalize()}, which {action} leaves as it is{hint}"
+def _refusal(run: InFlightRange, action: OperatorAction) -> InvalidRecordState:
+    """Return why `action` cannot be done: the state, or that nobody was ever given the record."""
+    if run.state in _FROM[action]:
+        return InvalidRecordState(
+            f"offset {run.first_offset} was never delivered: there is no attempt to end"
         )
-    if not run.delivery_count:
-        raise InvalidRecordState(f"offset {run.first_offset} was never delivered: there is no attempt to end")
+    hint = "; archive takes it out of delivery" if run.state is RecordState.AVAILABLE else ""
+    return InvalidRecordState(
+        f"offset {run.first_offset} is {run.state.name.capitalize()}, which {action} leaves as it is{hint}"
+    )

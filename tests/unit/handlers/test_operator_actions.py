@@ -1,6 +1,8 @@
 """What an operator does to share groups, with members at work."""
 
 import asyncio
+import time
+from itertools import pairwise
 
 import pytest
 
@@ -16,6 +18,7 @@ from kproxy.errors import (
     UnwritableStateRecord,
 )
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
+from kproxy.handlers.operator_actions import SettledRun
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.operators.settlement import OperatorAction
 from kproxy.share.record_state import RecordState
@@ -100,6 +103,50 @@ async def test_a_plan_changes_nothing() -> None:
     assert [run.state_after for run in planned] == [RecordState.ACKNOWLEDGED]
     answer = await alice.acknowledge({(ORDERS, 0): [(0, 4, [2])]})
     assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
+
+
+async def test_what_is_told_of_thousands_of_runs_is_made_when_it_is_told() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await alice_holds(world, 2_000)
+    await alice.acknowledge({(ORDERS, 0): [(offset, offset, [RELEASE]) for offset in range(0, 2_000, 2)]})
+
+    # When
+    told, planning_s, telling_s = list[SettledRun](), list[float](), list[float]()
+    for _ in range(5):
+        began_s = time.thread_time()
+        planned = world.groups.operators.plan(world.key(), OperatorAction.ARCHIVE, [(0, 1_999)])
+        planned_s = time.thread_time()
+        told = list(planned)
+        planning_s.append(planned_s - began_s)
+        telling_s.append(time.thread_time() - planned_s)
+
+    # Then
+    assert [run.first_offset for run in told] == list(range(2_000))
+    assert min(planning_s) < 2 * min(telling_s)
+
+
+async def test_of_all_that_operators_ask_for_at_once_a_turn_has_one() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await alice_holds(world, 5)
+    written = list[int]()
+
+    async def look_in_each_turn() -> None:
+        while len(world.state_log.actors) < written[0] + 5:
+            await asyncio.sleep(0)
+            written.append(len(world.state_log.actors))
+
+    # When
+    written.append(len(world.state_log.actors))
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(look_in_each_turn())
+        for offset in range(5):
+            settle = world.groups.operators.settle
+            tasks.create_task(settle(world.key(), OperatorAction.ACCEPT, [(offset, offset)], reason=WHY))
+
+    # Then
+    assert max(later - earlier for earlier, later in pairwise(written)) == 1
 
 
 async def test_what_cannot_be_done_with_one_record_is_done_with_none() -> None:
