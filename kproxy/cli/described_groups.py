@@ -9,7 +9,7 @@ import click
 
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.clients.admin_port import Item, answer_of, items_of
-from kproxy.clients.failures import NotThere
+from kproxy.clients.failures import ClientFailed, NotThere
 from kproxy.wording import counted
 
 PATIENCE_S: Final = 15.0
@@ -46,8 +46,11 @@ def described_groups(
 ) -> DescribedGroups:
     """Ask about each of `group_ids`, about all groups for None. A group that ended since they were listed is left out.
 
+    Of a group of whose owner nothing can be heard the answer says so, and tells of the others.
+
     Raises:
-        ClientFailed: the admin port does not answer, or refuses; NotThere, when there is none of `group_ids`.
+        ClientFailed: the admin port does not answer, or refuses, or tells of no group; NotThere, when there is none of
+            `group_ids`.
     """
     are_all = group_ids is None
     head, wanted = _listed(admin_url) if group_ids is None else ({}, group_ids)
@@ -55,6 +58,7 @@ def described_groups(
     patience_ends_s = now_s() + PATIENCE_S
     items: list[Item] = []
     missing: list[NotThere] = []
+    unheard: list[ClientFailed] = []
     without_lag_count = 0
     for group_id in wanted:
         is_asking = has_lag and now_s() < patience_ends_s
@@ -63,11 +67,19 @@ def described_groups(
         except NotThere as gone:
             missing.append(gone)
             continue
+        except ClientFailed as failed:
+            if failed.exit_code is not ExitCode.FAILED:
+                raise
+            unheard.append(failed)
+            continue
         items += items_of(head)
         doubt = doubt or head.get("unavailable")
         without_lag_count += has_lag and not is_asking
+    if unheard and not items:
+        raise unheard[0]
     if missing and not items and not are_all:
         raise NotThere("\n  ".join(map(str, missing)))
+    doubt = doubt or "; ".join(map(str, unheard))
     answer = {**head, **({"unavailable": doubt} if doubt else {}), "items": items}
     return DescribedGroups(answer, [] if are_all else missing, without_lag_count)
 

@@ -3,6 +3,8 @@
 import pytest
 
 from kproxy.cli.described_groups import PATIENCE_S, described_groups
+from kproxy.clients.failures import ClientFailed
+from kproxy.errors import ExitCode
 from tests.in_memory.inspectable import Inspectable, serving
 from tests.in_memory.inspectable_fleet import two_processes
 
@@ -45,3 +47,34 @@ def test_all_groups_are_not_the_whole_truth_if_their_list_was_not() -> None:
     # Then
     assert [item["groupId"] for item in described.answer["items"]] == [fleet.group_of("kproxy-a")]
     assert described.answer["unavailable"] == "kproxy-b shows nothing within 2000 ms"
+
+
+def test_of_several_groups_those_are_described_of_whose_owner_something_is_heard() -> None:
+    # Given
+    fleet = two_processes()
+    fleet.silent["kproxy-b"] = "kproxy-b shows nothing within 2000 ms"
+    heard, unheard = fleet.group_of("kproxy-a"), fleet.group_of("kproxy-b")
+
+    # When
+    with serving(fleet.processes["kproxy-a"].server()) as url:
+        described = described_groups(url, [unheard, heard], has_lag=False)
+
+    # Then
+    assert [item["groupId"] for item in described.answer["items"]] == [heard]
+    assert "kproxy-b shows nothing within 2000 ms" in described.answer["unavailable"]
+
+
+def test_a_group_of_whose_owner_nothing_is_heard_is_described_by_nobody() -> None:
+    # Given
+    fleet = two_processes()
+    fleet.silent["kproxy-b"] = "kproxy-b shows nothing within 2000 ms"
+
+    # When
+    with (
+        serving(fleet.processes["kproxy-a"].server()) as url,
+        pytest.raises(ClientFailed, match="kproxy-b shows nothing within 2000 ms") as failed,
+    ):
+        described_groups(url, [fleet.group_of("kproxy-b")], has_lag=False)
+
+    # Then
+    assert failed.value.exit_code is ExitCode.FAILED
