@@ -142,11 +142,12 @@ class InFlightView:
     """An item of `/api/v1/in-flight`: a run of offsets, both ends inclusive, that share everything else.
 
     `member_id`, `client_id` and the times of the lock are None unless it is Acquired. `lock_remaining_ms` is not
-    negative: a lock that has ended may stand for some milliseconds more. `lock_duration_ms` is how long the group's
-    locks last, so that the member has held it, or renewed it, for the difference. `client_id` is empty when nobody
-    knows it. After `delivery_count_limit` attempts a record is archived. `blocked_by` is the first offset that is not
-    done with, which the start offset cannot pass; None for the run that begins with it. One that is not `is_live` is of
-    a share-partition that nobody fetches from: as the state log has it, and as it will be loaded.
+    negative: a lock that has ended may stand for some milliseconds more. `lock_duration_ms` is how long this lock
+    lasts, as those of the group did when it was taken: the member has held it, or renewed it, for the difference.
+    `client_id` is empty when nobody knows it. After `delivery_count_limit` attempts a record is archived. `blocked_by`
+    is the first offset that is not done with, which the start offset cannot pass; None for the run that begins with it.
+    One that is not `is_live` is of a share-partition that nobody fetches from: as the state log has it, and as it will
+    be loaded.
     """
 
     group_id: str
@@ -292,7 +293,7 @@ def in_flight_views(
             member_id=run.member_id,
             client_id=None if run.member_id is None else clients(window.key.group_id, run.member_id),
             lock_remaining_ms=_remaining_ms(run, now_ms),
-            lock_duration_ms=None if run.lock_deadline_ms is None else window.limits.record_lock_duration_ms,
+            lock_duration_ms=run.lock_duration_ms,
             blocked_by=None if run.first_offset == window.start_offset else window.start_offset,
             is_live=is_live,
         )

@@ -22,6 +22,8 @@ _ACQUIRED: Final = RecordState.ACQUIRED
 class AcquisitionLock:
     """What one call acquired (or renewed) for a member, until `deadline_ms`. Locks are compared by identity.
 
+    It was taken `duration_ms` before: what locks of the group lasted then, whatever they last by now.
+
     It belongs to the share session that the call came in: the one of that number which the member had with the
     virtual broker `node_id`. Every offset held under the lock lies between `first_offset` and `last_offset`, both
     inclusive; not every offset between them is, or still is, held under it.
@@ -33,6 +35,14 @@ class AcquisitionLock:
     last_offset: int = -1
     node_id: int = BOOTSTRAP_NODE_ID
     session_number: int = 0
+    duration_ms: int = 0
+
+    @classmethod
+    def taken(
+        cls, member_id: MemberId, now_ms: int, duration_ms: int, node_id: int, session_number: int
+    ) -> "AcquisitionLock":
+        """Return the lock of what a member takes at `now_ms`, for `duration_ms`."""
+        return cls(member_id, now_ms + duration_ms, -1, -1, node_id, session_number, duration_ms)
 
     def belongs_to(self, member_id: MemberId, node_id: int, session_number: int) -> bool:
         """Tell whether it is of this member's share session of this number, or of one before it, with this broker.

@@ -169,8 +169,8 @@ class SharePartition:
         if archive_missing(self._ranges, fetch_offset, extents[0][0] - 1):
             self._pass_terminal_prefix()
         room, last_offset = self._room_from(fetch_offset, extents[-1][1])
-        deadline_ms = now_ms + self.limits.record_lock_duration_ms
-        lock = AcquisitionLock(member_id, deadline_ms, node_id=node_id, session_number=session_number)
+        lock_ms = self.limits.record_lock_duration_ms
+        lock = AcquisitionLock.taken(member_id, now_ms, lock_ms, node_id, session_number)
         terms = RedeliveryTerms(
             extents,
             lock,
@@ -216,8 +216,8 @@ class SharePartition:
             InvalidRequest: a record was never acquired.
         """
         self._refuse_if_fenced()
-        deadline_ms = now_ms + self.limits.record_lock_duration_ms
-        renewal = AcquisitionLock(member_id, deadline_ms, node_id=node_id, session_number=session_number)
+        lock_ms = self.limits.record_lock_duration_ms
+        renewal = AcquisitionLock.taken(member_id, now_ms, lock_ms, node_id, session_number)
         acknowledgement = Acknowledgement(self._ranges, renewal, limits=self.limits, now_ms=now_ms)
         try:
             acknowledgement.plan(batches)

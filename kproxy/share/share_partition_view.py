@@ -13,7 +13,10 @@ _USUAL: Final = ShareLimits()
 
 @dataclass(frozen=True, slots=True)
 class InFlightRangeView:
-    """A run of offsets, both ends inclusive. Member and deadline are None unless it is ACQUIRED."""
+    """A run of offsets, both ends inclusive. Of one that is not ACQUIRED member and lock are None.
+
+    The lock began `lock_duration_ms` before its deadline, when the run was acquired or renewed.
+    """
 
     first_offset: int
     last_offset: int
@@ -21,6 +24,7 @@ class InFlightRangeView:
     delivery_count: int
     member_id: MemberId | None
     lock_deadline_ms: int | None
+    lock_duration_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +49,5 @@ def view_of(run: InFlightRange) -> InFlightRangeView:
         delivery_count=run.delivery_count,
         member_id=None if run.lock is None else run.lock.member_id,
         lock_deadline_ms=None if run.lock is None else run.lock.deadline_ms,
+        lock_duration_ms=None if run.lock is None else run.lock.duration_ms,
     )

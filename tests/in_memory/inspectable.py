@@ -325,8 +325,10 @@ def hosts_in_heartbeats_of(coordinator: GroupCoordinator) -> ClientHosts:
     return lambda group_id, member_id: clients(group_id, member_id).client_host
 
 
-def acquire(share_partition: SharePartition, member_id: str, first_offset: int, last_offset: int) -> None:
-    """Let a member acquire these offsets at 0 ms: the locks end at 30,000."""
+def acquire(
+    share_partition: SharePartition, member_id: str, first_offset: int, last_offset: int, *, now_ms: int = 0
+) -> None:
+    """Let a member acquire these offsets, at 0 ms unless told: the locks end at 30,000 then."""
     share_partition.acquire(
         MemberId(member_id),
         [(first_offset, last_offset)],
@@ -334,7 +336,7 @@ def acquire(share_partition: SharePartition, member_id: str, first_offset: int, 
         max_records=last_offset - first_offset + 1,
         batch_size=500,
         is_record_limit=False,
-        now_ms=0,
+        now_ms=now_ms,
     )
 
 

@@ -51,9 +51,9 @@ async def holdings(
 def _oldest_lock_ms(share_partition: SharePartition, now_ms: int) -> int | None:
     if share_partition.next_deadline_ms() is None:
         return None
-    deadlines = [
-        run.lock_deadline_ms for run in share_partition.view().ranges if run.lock_deadline_ms is not None
+    taken = [
+        run.lock_deadline_ms - run.lock_duration_ms
+        for run in share_partition.view().ranges
+        if run.lock_deadline_ms is not None and run.lock_duration_ms is not None
     ]
-    if not deadlines:
-        return None
-    return max(0, now_ms + share_partition.limits.record_lock_duration_ms - min(deadlines))
+    return max(0, now_ms - min(taken)) if taken else None

@@ -18,5 +18,5 @@ def held_text(run: Item, *, now_ms: int) -> str:
 
 
 def locks_text(run: Item) -> str:
-    """Return how long the locks of the group of an Acquired run last, and which key says so."""
+    """Return how long the lock of an Acquired run lasts, and which key says so."""
     return f"last {span_text(run['lockDurationMs'])} here, by {LOCK_KEY} (30.0 s unless it is set)"

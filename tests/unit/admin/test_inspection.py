@@ -8,6 +8,7 @@ import pytest
 from kproxy.admin.json_stream import JsonStreams
 from kproxy.admin.local_answers import LocalAnswers, Told
 from kproxy.admin.questions import Endpoint, Question
+from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from tests.in_memory.inspectable import (
@@ -198,6 +199,21 @@ def test_runs_are_chosen_by_state_member_deliveries_and_for_how_long_they_are_he
 
     # Then
     assert [run["firstOffset"] for run in answer.items] == first_offsets
+
+
+def test_a_record_is_held_since_it_was_acquired_though_locks_last_for_less_by_now() -> None:
+    # Given
+    inspectable = Inspectable()
+    share_partition = inspectable.share_partition()
+    acquire(share_partition, "alice", 100, 109)
+    share_partition.limits = ShareLimits(record_lock_duration_ms=15_000)
+
+    # When
+    answer = answer_to(inspectable, "/api/v1/in-flight?held=1000")
+
+    # Then
+    (run,) = answer.items
+    assert (run["lockRemainingMs"], run["lockDurationMs"]) == (29_000, 30_000)
 
 
 def test_a_member_that_holds_nothing_and_is_in_no_group_is_not_there() -> None:

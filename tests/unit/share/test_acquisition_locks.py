@@ -283,3 +283,21 @@ def test_a_record_that_is_renewed_over_and_over_is_put_in_place_once() -> None:
         [InFlightRange(3, 5, RecordState.ACQUIRED, 1, renewal)],
         [InFlightRange(5, 5, RecordState.ACKNOWLEDGED, 1, None)],
     ]
+
+
+def test_each_lock_is_shown_with_the_duration_that_it_was_taken_or_renewed_for() -> None:
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9), now_ms=0)
+    share_partition.limits = ShareLimits(record_lock_duration_ms=15_000)
+    fetch(share_partition, ALICE, (10, 19), now_ms=500)
+
+    # When
+    share_partition.acknowledge(ALICE, say(0, 4, RENEW), now_ms=2_000)
+
+    # Then
+    shown = [
+        (run.first_offset, run.lock_deadline_ms, run.lock_duration_ms)
+        for run in share_partition.view().ranges
+    ]
+    assert shown == [(0, 17_000, 15_000), (5, 30_000, 30_000), (10, 15_500, 15_000)]

@@ -394,7 +394,7 @@ def test_a_view_shows_who_holds_what_until_when() -> None:
         in_flight_count=10,
         delivery_complete_count=0,
         ranges=(
-            InFlightRangeView(0, 1, RecordState.ACQUIRED, 1, ALICE, 30_500),
+            InFlightRangeView(0, 1, RecordState.ACQUIRED, 1, ALICE, 30_500, 30_000),
             InFlightRangeView(2, 9, RecordState.AVAILABLE, 1, None, None),
         ),
     )
