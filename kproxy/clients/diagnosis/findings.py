@@ -12,7 +12,7 @@ from kproxy.clients.admin_port import Item
 from kproxy.clients.diagnosis.attempts import attempt_text, next_attempt_text, next_of_run
 from kproxy.clients.diagnosis.histories import audit_command
 from kproxy.clients.diagnosis.locks import held_text, locks_text
-from kproxy.clients.diagnosis.members import is_silent, name_of, names_of
+from kproxy.clients.diagnosis.members import is_silent, name_of, names_of, subscribes, takers_over
 from kproxy.clients.diagnosis.spans import span_text
 from kproxy.clients.diagnosis.windows import window_text
 from kproxy.wording import counted
@@ -214,16 +214,18 @@ def _nobody_comes(situation: Situation) -> str:
     if not group["members"]:
         return "nothing, until a member joins the group"
     name = situation.share_partition["topicName"]
-    if not assigned and not any(
-        name in member.get("subscribedTopicNames", (name,)) for member in group["members"]
-    ):
+    if not assigned and not any(subscribes(member, name) for member in group["members"]):
         return "nothing, until a member subscribes to the topic: none does"
     if not fetchers:
         return "nothing, until a member that it is assigned to fetches"
     if min(session["idleMs"] for session in fetchers) < LONG_IDLE_MS:
         return ""
     if assigned and all(map(is_silent, assigned)):
-        return "nothing, until its member is back, or the session of its member ends: it goes to another member then"
+        if takers_over(group["members"], name):
+            after = "the session of its member ends: it goes to another member then"
+        else:
+            after = "another subscribes to the topic: no other that is heard does"
+        return f"nothing, until its member is back, or {after}"
     return "nothing, until its member fetches again: it works on other records for long, or hangs"
 
 

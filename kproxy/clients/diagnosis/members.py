@@ -43,10 +43,11 @@ def silent_members(members: Iterable[Item]) -> list[Item]:
     return sorted(silent, key=lambda member: -int(member["lastHeartbeatAgeMs"]))
 
 
-def silence_lines(member: Item, *, now_ms: int, group: Sequence[Item] = ()) -> list[str]:
+def silence_lines(member: Item, *, now_ms: int, group: Sequence[Item]) -> list[str]:
     """Return for how long a silent member has not been heard, and below what happens if it stays like that.
 
-    `group` are the members of its group: those that have its partitions already are not given them.
+    `group` are the members of its group: those that have its partitions already are not given them, nor are those that
+    do not subscribe to their topics. To a member that is not heard they would go for nothing.
     """
     silence, interval = span_text(member["lastHeartbeatAgeMs"]), span_text(_interval_ms(member))
     said = [f"{name_of(member)} seems to be dead: no heartbeat for {silence}, one is due every {interval}"]
@@ -81,21 +82,49 @@ def hung_line(hung: Hung) -> str:
     )
 
 
+def takers_over(group: Iterable[Item], topic_name: str | None) -> list[Item]:
+    """Return the members that are heard and subscribe to a topic: its partitions can go to them."""
+    return [each for each in group if subscribes(each, topic_name) and not is_silent(each)]
+
+
+def subscribes(member: Item, topic_name: str | None) -> bool:
+    """Tell whether a member subscribes to a topic; where it is not told, or the name not known, it may."""
+    return topic_name is None or topic_name in member.get("subscribedTopicNames", (topic_name,))
+
+
 def _partitions_then(member: Item, group: Sequence[Item]) -> str:
+    """Return where the partitions of a member go when its session ends."""
     own = _partitions(member)
-    others = {
-        each for other in group if other["memberId"] != member["memberId"] for each in _partitions(other)
-    }
-    if not own & others:
-        return "its partitions go to other members then"
-    if own <= others:
+    if not own:
+        return "it has no partitions"
+    others = [each for each in group if each["memberId"] != member["memberId"]]
+    left = own.difference(*map(_partitions, others))
+    if not left:
         return "other members have its partitions already"
-    return "those of its partitions that no other member has go to others then"
+    what = "its partitions" if left == own else "those of its partitions that no other member has"
+    taken = {name for name in {name for _, name, _ in left} if takers_over(others, name)}
+    if not taken:
+        return f"{what} go to nobody then, as {_why_nobody(others)}"
+    if any(name not in taken for _, name, _ in left):
+        return f"{what} of {_topics(taken)} go to other members then, the rest to nobody, as {_why_nobody(others)}"
+    return f"{what} go to {'other members' if left == own else 'others'} then"
 
 
-def _partitions(member: Item) -> set[tuple[str, int]]:
+def _why_nobody(others: Sequence[Item]) -> str:
+    if not others:
+        return "it is the only member"
+    return "no other member that is heard subscribes to their topics"
+
+
+def _topics(names: Iterable[str | None]) -> str:
+    named = sorted(filter(None, names))
+    more = len(named) - _MOST_NAMED
+    return ", ".join(named[:_MOST_NAMED]) + (f" and {counted(more, 'more topic')}" if more > 0 else "")
+
+
+def _partitions(member: Item) -> set[tuple[str, str | None, int]]:
     return {
-        (topic["topicId"], partition)
+        (topic["topicId"], topic.get("topicName"), partition)
         for topic in member.get("assignment", ())
         for partition in topic["partitions"]
     }

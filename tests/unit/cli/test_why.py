@@ -40,7 +40,7 @@ def stuck_group() -> Inspectable:
 SILENT = [
     "alice (client-1) seems to be dead: no heartbeat for 25.0 s, one is due every 5.0 s",
     (
-        "  its session ends in 20.0 s, at 12:00:20 UTC: its partitions go to other members then; "
+        "  its session ends in 20.0 s, at 12:00:20 UTC: its partitions go to nobody then, as it is the only member; "
         "what it holds comes back when its locks end, or when its connection closes"
     ),
 ]

@@ -230,6 +230,15 @@ def test_a_record_that_nobody_holds_waits_for_a_member(
             {"groupId": "workers", "members": [member("alice", heartbeat_ms=106_000)]},
             [session("alice", idle_ms=106_000)],
             "nothing is in flight, and nobody has fetched for 1m46s",
+            "nothing, until its member is back, or another subscribes to the topic: no other that is heard does",
+        ),
+        (
+            {
+                "groupId": "workers",
+                "members": [member("alice", heartbeat_ms=106_000), member("bob", assigned=())],
+            },
+            [session("alice", idle_ms=106_000)],
+            "nothing is in flight, and nobody has fetched for 1m46s",
             "nothing, until its member is back, or the session of its member ends: it goes to another member then",
         ),
     ],

@@ -23,12 +23,23 @@ def member(name: str = "alice", **said: Any) -> Item:
         "clientId": "pod-2",
         "lastHeartbeatAgeMs": 106_000,
         "heartbeatIntervalMs": 5_000,
+        "subscribedTopicNames": ["orders"],
+        "assignment": [],
     }
     return {**usual, "sessionRemainingMs": 13_000, **said}
 
 
+def heard(name: str = "bob", *partitions: int, **said: Any) -> Item:
+    return member(name, lastHeartbeatAgeMs=1_000, assignment=assignment(*partitions), **said)
+
+
+def assignment(*partitions: int) -> list[Item]:
+    return [{"topicId": "T", "topicName": "orders", "partitions": list(partitions)}]
+
+
 def test_a_member_that_is_not_heard_is_told_with_the_end_of_its_session() -> None:
-    assert silence_lines(member(), now_ms=NOON_MS) == [
+    dead = member(assignment=assignment(0, 1))
+    assert silence_lines(dead, now_ms=NOON_MS, group=[dead, heard()]) == [
         "alice (pod-2) seems to be dead: no heartbeat for 1m46s, one is due every 5.0 s",
         (
             "  its session ends in 13.0 s, at 12:00:13 UTC: its partitions go to other members then; "
@@ -69,7 +80,7 @@ def test_what_an_older_kproxy_does_not_tell_is_left_out() -> None:
     older = {name: value for name, value in member().items() if name != "sessionRemainingMs"}
 
     # Then
-    assert len(silence_lines(older, now_ms=NOON_MS)) == 1
+    assert len(silence_lines(older, now_ms=NOON_MS, group=[older])) == 1
 
 
 def test_of_many_members_the_first_ones_are_named() -> None:
@@ -86,14 +97,63 @@ def test_of_many_members_the_first_ones_are_named() -> None:
 )
 def test_partitions_that_other_members_have_do_not_go_to_them(partitions: list[int], then: str) -> None:
     # Given
-    dead = member(assignment=[{"topicId": "T", "partitions": [0, 1]}])
-    other = member("bob", assignment=[{"topicId": "T", "partitions": partitions}])
+    dead, other = member(assignment=assignment(0, 1)), heard("bob", *partitions)
 
     # When
     lines = silence_lines(dead, now_ms=NOON_MS, group=[dead, other])
 
     # Then
     assert then in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("others", "then"),
+    [
+        ([], "its partitions go to nobody then, as it is the only member; "),
+        (
+            [heard(subscribedTopicNames=["paid"])],
+            "its partitions go to nobody then, as no other member that is heard subscribes to their topics; ",
+        ),
+        (
+            [member("bob")],
+            "its partitions go to nobody then, as no other member that is heard subscribes to their topics; ",
+        ),
+        (
+            [heard("bob", 1, subscribedTopicNames=["paid"])],
+            "those of its partitions that no other member has go to nobody then, as no other member that is heard",
+        ),
+    ],
+)
+def test_where_nobody_can_take_over_the_partitions_of_a_silent_member_that_is_said(
+    others: list[Item], then: str
+) -> None:
+    # Given
+    dead = member(assignment=assignment(0, 1))
+
+    # When
+    lines = silence_lines(dead, now_ms=NOON_MS, group=[dead, *others])
+
+    # Then
+    assert then in lines[1]
+
+
+def test_of_partitions_some_go_to_members_that_subscribe_and_some_to_nobody() -> None:
+    # Given
+    paid = {"topicId": "P", "topicName": "paid", "partitions": [0]}
+    dead = member(assignment=[*assignment(0), paid])
+
+    # When
+    lines = silence_lines(dead, now_ms=NOON_MS, group=[dead, heard()])
+
+    # Then
+    assert (
+        "its partitions of orders go to other members then, the rest to nobody, as no other member that"
+        in lines[1]
+    )
+
+
+def test_a_silent_member_without_partitions_leaves_none() -> None:
+    assert "it has no partitions; " in silence_lines(member(), now_ms=NOON_MS, group=[member()])[1]
 
 
 @pytest.mark.parametrize(
