@@ -117,10 +117,10 @@ class ShareGroupDescription:
 class SessionView:
     """An item of `/api/v1/sessions`.
 
-    `next_epoch` is the share session epoch that the next request must have, `idle_ms` how long ago the last one came: a
-    ShareFetch that waits for records counts from its beginning. `client_id` and `client_host`, as Kafka writes it, are
-    empty when nobody knows them; `principal` is who opened it. `last_heartbeat_age_ms` is that of `MemberView`, None
-    also of who is no member any more.
+    `next_epoch` is the share session epoch that the next request must have, `idle_ms` how long ago the last one came
+    or, if that is later, a fetch was over. While it `is_fetching` a fetch waits for records, since its request came.
+    `client_id` and `client_host`, as Kafka writes it, are empty when nobody knows them; `principal` is who opened it.
+    `last_heartbeat_age_ms` is that of `MemberView`, None also of who is no member any more.
     """
 
     group_id: str
@@ -130,6 +130,7 @@ class SessionView:
     connection_id: int
     next_epoch: int
     idle_ms: int
+    is_fetching: bool
     partition_count: int
     partitions: tuple[TopicPartitionsView, ...]
     client_host: str
@@ -258,6 +259,7 @@ def session_view(
         connection_id=session.connection_id,
         next_epoch=session.next_epoch,
         idle_ms=max(0, now_ms - session.last_used_ms),
+        is_fetching=session.fetch_count > 0,
         partition_count=len(session.partitions),
         partitions=tuple(
             TopicPartitionsView(topic_id_text(topic_id), names(topic_id), tuple(sorted(numbers)))

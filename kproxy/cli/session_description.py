@@ -47,7 +47,8 @@ def describe(group: str, member: str, node: int | None, admin_url: str, output: 
     """Show the share sessions of a member: whose they are, what they fetch, and what is in flight of each.
 
     A member has a session for each broker that it thinks it talks to. The next request of a session must have its
-    epoch; idle is how long ago the last one came, heartbeat how long ago the member last said that it lives.
+    epoch; idle is how long ago the last one came, or a fetch that waited was over, heartbeat how long ago the member
+    last said that it lives.
     """
     query = {"group": group, "member": member}
     answer = answer_of(admin_url, "sessions", query=query)
@@ -96,7 +97,8 @@ def _facts(session: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "principal", session["principal"] or "not known"
     yield "connection", str(session["connectionId"])
     yield "next epoch", str(session["nextEpoch"])
-    yield "idle", f"{session['idleMs'] / 1000:.1f} s"
+    since = f"{session['idleMs'] / 1000:.1f} s"
+    yield "idle", f"no: a fetch has waited for {since}" if session.get("fetching") else since
     heartbeat = age_text(session.get("lastHeartbeatAgeMs"))
     yield "heartbeat", "not known" if heartbeat is None else f"{heartbeat} ago"
     where = f": {partitions_text(session['partitions'])}" if session["partitions"] else ""

@@ -59,6 +59,7 @@ class ShareSession:
         "_must_respond",
         "_turn",
         "connection_id",
+        "fetch_count",
         "key",
         "last_used_ms",
         "next_epoch",
@@ -83,12 +84,24 @@ class ShareSession:
         """Who opened it, as Kafka writes principals."""
         self.next_epoch = next_share_session_epoch(INITIAL_SHARE_SESSION_EPOCH)
         self.last_used_ms = 0
+        """When its last request came or, if that is later, its last fetch was over."""
+        self.fetch_count = 0
+        """Fetches that are under way: they wait for records, as a rule."""
         self._must_respond = dict.fromkeys(partitions, True)
         self._turn = 0
 
     def use(self, now_ms: int) -> None:
         """Note that a request of the session came, for people to see. Nothing depends on it."""
         self.last_used_ms = now_ms
+
+    def begin_fetch(self) -> None:
+        """Note that a fetch is under way, until `end_fetch`."""
+        self.fetch_count += 1
+
+    def end_fetch(self, now_ms: int) -> None:
+        """Note that a fetch is over."""
+        self.fetch_count -= 1
+        self.use(now_ms)
 
     def __len__(self) -> int:
         """How many partitions it has."""

@@ -69,9 +69,21 @@ class Situation:
         return next((each for each in self.group["members"] if each["memberId"] == member_id), None)
 
     def idle_ms(self, member_id: str) -> int | None:
-        """Return how long ago a member's last request came; None without a share session."""
-        idle = [each["idleMs"] for each in self.sessions if each["memberId"] == member_id]
-        return min(idle, default=None)
+        """Return for how long a member has asked for nothing, 0 while it fetches; None without a share session."""
+        return min((idle_ms(each) for each in self.sessions if each["memberId"] == member_id), default=None)
+
+    @property
+    def fetching_ms(self) -> int | None:
+        """For how long a fetch has waited here, the longest of several; None where none waits."""
+        return _fetching_ms(self.fetchers)
+
+    def last_request_text(self, member_id: str) -> str:
+        """Return when a member's last request came, or that a fetch of it waits."""
+        own = [each for each in self.sessions if each["memberId"] == member_id]
+        fetching_ms, idle = _fetching_ms(own), self.idle_ms(member_id)
+        if fetching_ms is not None:
+            return f"a fetch of it has waited here for {span_text(fetching_ms)}"
+        return "no share session" if idle is None else f"last request {span_text(idle)} ago"
 
     def _has(self, topics: Sequence[Item]) -> bool:
         place = self.share_partition
@@ -79,6 +91,15 @@ class Situation:
             topic["topicId"] == place["topicId"] and place["partition"] in topic["partitions"]
             for topic in topics
         )
+
+
+def idle_ms(session: Item) -> int:
+    """Return for how long nothing was asked for in a share session: 0 while a fetch waits."""
+    return 0 if session.get("fetching") else int(session["idleMs"])
+
+
+def _fetching_ms(sessions: Sequence[Item]) -> int | None:
+    return max((each["idleMs"] for each in sessions if each.get("fetching")), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +163,10 @@ def _who_does_not(situation: Situation) -> str:
         return ""
     if not situation.fetchers:
         return f"; it is assigned to {names_of(alive)}, without a share session for it"
-    idle_ms = min(session["idleMs"] for session in situation.fetchers)
-    if idle_ms < LONG_IDLE_MS:
+    longest_ms = min(map(idle_ms, situation.fetchers))
+    if longest_ms < LONG_IDLE_MS:
         return ""
-    return f"; it is assigned to {names_of(alive)}, and nobody has fetched for {span_text(idle_ms)}"
+    return f"; it is assigned to {names_of(alive)}, and nobody has fetched for {span_text(longest_ms)}"
 
 
 # ---------------------------------------------------------------- somebody holds the first record
@@ -172,8 +193,7 @@ def _holder(situation: Situation, run: Item) -> str:
         said.append("not in the group any more")
     elif member["lastHeartbeatAgeMs"] is not None:
         said.append(f"last heartbeat {span_text(member['lastHeartbeatAgeMs'])} ago")
-    idle_ms = situation.idle_ms(run["memberId"])
-    said.append("no share session" if idle_ms is None else f"last request {span_text(idle_ms)} ago")
+    said.append(situation.last_request_text(run["memberId"]))
     return ", ".join(said)
 
 
@@ -182,9 +202,12 @@ def _holder(situation: Situation, run: Item) -> str:
 
 def _waiting(situation: Situation, first: Item) -> Mapping[str, str]:
     coming = _nobody_comes(situation)
-    if not coming:
-        idle_ms = min(session["idleMs"] for session in situation.fetchers)
-        coming = f"the next fetch gets it, {next_attempt_text(first)}; the last fetch came {span_text(idle_ms)} ago"
+    attempt, fetching_ms = next_attempt_text(first), situation.fetching_ms
+    if not coming and fetching_ms is not None:
+        coming = f"the fetch that waits gets it, {attempt}; it has waited here for {span_text(fetching_ms)}"
+    elif not coming:
+        last_ms = min(map(idle_ms, situation.fetchers))
+        coming = f"the next fetch gets it, {attempt}; the last fetch came {span_text(last_ms)} ago"
     return {**_about_assigned(situation), "next": coming}
 
 
@@ -195,17 +218,23 @@ def _nothing_held(situation: Situation) -> str:
         return "nobody fetches: it is assigned to no member"
     if not situation.fetchers:
         return f"nobody fetches: it is assigned to {names_of(situation.assigned)}, without a share session for it"
-    idle_ms = min(session["idleMs"] for session in situation.fetchers)
-    if idle_ms >= LONG_IDLE_MS:
-        return f"nothing is in flight, and nobody has fetched for {span_text(idle_ms)}"
-    return f"nothing is in flight; the last fetch came {span_text(idle_ms)} ago"
+    if situation.fetching_ms is not None:
+        return f"nothing is in flight; a fetch has waited here for {span_text(situation.fetching_ms)}"
+    last_ms = min(map(idle_ms, situation.fetchers))
+    if last_ms >= LONG_IDLE_MS:
+        return f"nothing is in flight, and nobody has fetched for {span_text(last_ms)}"
+    return f"nothing is in flight; the last fetch came {span_text(last_ms)} ago"
 
 
 def _before_fetch(situation: Situation) -> str:
     """Return what happens next where nothing is in flight."""
     start_offset = situation.share_partition["startOffset"]
     first = "what waits" if start_offset is None else f"what waits, from offset {start_offset} on"
-    return _nobody_comes(situation) or f"the next fetch gets {first}, for the first time"
+    if coming := _nobody_comes(situation):
+        return coming
+    if situation.fetching_ms is None:
+        return f"the next fetch gets {first}, for the first time"
+    return f"the fetch that waits gets {first}, once that is fetch.min.bytes or its wait over"
 
 
 def _nobody_comes(situation: Situation) -> str:
@@ -218,7 +247,7 @@ def _nobody_comes(situation: Situation) -> str:
         return "nothing, until a member subscribes to the topic: none does"
     if not fetchers:
         return "nothing, until a member that it is assigned to fetches"
-    if min(session["idleMs"] for session in fetchers) < LONG_IDLE_MS:
+    if min(map(idle_ms, fetchers)) < LONG_IDLE_MS:
         return ""
     if assigned and all(map(is_silent, assigned)):
         if takers_over(group["members"], name):
@@ -240,8 +269,7 @@ def _about_assigned(situation: Situation) -> Mapping[str, str]:
     said = [name_of(member)]
     if member["lastHeartbeatAgeMs"] is not None:
         said.append(f"last heartbeat {span_text(member['lastHeartbeatAgeMs'])} ago")
-    idle_ms = situation.idle_ms(member["memberId"])
-    said.append("no share session" if idle_ms is None else f"last request {span_text(idle_ms)} ago")
+    said.append(situation.last_request_text(member["memberId"]))
     return {"assigned to": ", ".join(said)}
 
 

@@ -119,7 +119,7 @@ class ShareFetchHandler:
             terms = self._terms(request, context, session, readable=readable, deadline_ms=deadline_ms)
             answer = ShareFetchAnswer(session, terms.partitions, self._services.leadership)
             if fetches:
-                fetched = await self._fetch(terms, answer)
+                fetched = await self._fetch(session, terms, answer)
         except ShareSessionNotFound as ending:
             # Its connection is gone, or its member began anew on another one: nobody reads this, so it is no news.
             return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
@@ -133,10 +133,14 @@ class ShareFetchHandler:
         return answer.response(lock_ms, names_endpoints=not context.is_relayed)
 
     async def _fetch(
-        self, terms: FetchTerms, answer: ShareFetchAnswer
+        self, session: ShareSession, terms: FetchTerms, answer: ShareFetchAnswer
     ) -> Mapping[TopicIdPartition, FetchedPartition]:
         fetch = PartitionFetch(self._services, terms)
-        fetched = await fetch.run()
+        session.begin_fetch()
+        try:
+            fetched = await fetch.run()
+        finally:
+            session.end_fetch(self._services.clock.now_ms())
         self._count_fetched(terms, fetched)
         answer.add_fetched(fetched, throttle_ms=fetch.throttled.remaining_ms)
         return fetched

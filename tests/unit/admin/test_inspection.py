@@ -70,6 +70,7 @@ def test_the_sessions_are_listed_with_their_partitions() -> None:
             "connectionId": 1,
             "nextEpoch": 1,
             "idleMs": 1000,
+            "fetching": False,
             "partitionCount": 3,
             "partitions": [
                 {"topicId": ORDERS_TEXT, "topicName": "orders", "partitions": [0, 1]},

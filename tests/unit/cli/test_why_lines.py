@@ -39,12 +39,13 @@ def test_where_no_group_has_anything_to_do_that_is_said() -> None:
     ]
 
 
-def hanging(idle_ms: int, count: int = 1, **said: Any) -> GroupDiagnosis:
+def hanging(idle_ms: int, count: int = 1, *, is_fetching: bool = False, **said: Any) -> GroupDiagnosis:
     names = [f"member-{number}" for number in range(count)]
     members = [member(name) for name in names]
     group = {"groupId": "workers", "state": "Stable", "members": members, "sharePartitions": [{"lag": 10}]}
     runs = [run("Acquired", 7 + number, 7 + number, 1, name) for number, name in enumerate(names)]
-    found = found_of(group, runs, [session(name, idle_ms=idle_ms) for name in names], **said)
+    sessions = [session(name, idle_ms=idle_ms, is_fetching=is_fetching) for name in names]
+    found = found_of(group, runs, sessions, **said)
     return GroupDiagnosis({}, group, [found], 0, NOON_MS)
 
 
@@ -61,6 +62,11 @@ def test_a_member_that_is_heard_and_holds_records_and_asks_for_nothing_is_named_
 
 def test_a_member_that_asked_a_moment_ago_does_not_hang() -> None:
     assert not any("seems to hang" in line for line in group_lines(hanging(HUNG_MS - 1)))
+
+
+def test_a_member_whose_fetch_waits_does_not_hang_however_long() -> None:
+    lines = list(group_lines(hanging(HUNG_MS, is_fetching=True)))
+    assert not any("seems to hang" in line for line in lines)
 
 
 def test_of_many_members_that_hang_the_first_are_named() -> None:

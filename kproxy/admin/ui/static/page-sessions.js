@@ -44,5 +44,5 @@ const COLUMNS = [
   { title: "Connection", isLesser: true, isNumber: true, text: (session) => whole(session.connectionId), by: (session) => session.connectionId },
   { title: "Next epoch", isLesser: true, isNumber: true, text: (session) => whole(session.nextEpoch), by: (session) => session.nextEpoch },
   { title: "Partitions", isNumber: true, text: (session) => whole(session.partitionCount), by: (session) => session.partitionCount },
-  { title: "Idle", help: "How long ago its last request came", isNumber: true, text: (session) => age(session.idleMs), by: (session) => session.idleMs },
+  { title: "Idle", help: "How long ago its last request came, or its last fetch was over", isNumber: true, text: (session) => (session.fetching ? "fetches" : age(session.idleMs)), by: (session) => (session.fetching ? 0 : session.idleMs) },
 ];

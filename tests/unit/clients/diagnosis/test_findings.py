@@ -44,8 +44,9 @@ def group(*member_ids: str, assigned: tuple[int, ...] = (0,)) -> Item:
     return {"groupId": "workers", "members": [member(each, assigned=assigned) for each in member_ids]}
 
 
-def session(member_id: str, *, idle_ms: int = 400) -> Item:
-    return {"memberId": member_id, "idleMs": idle_ms, "partitions": [{**PLACE, "partitions": [0]}]}
+def session(member_id: str, *, idle_ms: int = 400, is_fetching: bool = False) -> Item:
+    partitions = [{**PLACE, "partitions": [0]}]
+    return {"memberId": member_id, "idleMs": idle_ms, "fetching": is_fetching, "partitions": partitions}
 
 
 def run(state: str, first: int, last: int, deliveries: int = 1, member_id: str | None = None) -> Item:
@@ -227,6 +228,12 @@ def test_a_record_that_nobody_holds_waits_for_a_member(
             "nothing, until its member fetches again: it works on other records for long, or hangs",
         ),
         (
+            group("alice"),
+            [session("alice", idle_ms=18_200, is_fetching=True)],
+            "nothing is in flight; a fetch has waited here for 18.2 s",
+            "the fetch that waits gets what waits, from offset 60 on, once that is fetch.min.bytes or its wait over",
+        ),
+        (
             {"groupId": "workers", "members": [member("alice", heartbeat_ms=106_000)]},
             [session("alice", idle_ms=106_000)],
             "nothing is in flight, and nobody has fetched for 1m46s",
@@ -282,3 +289,20 @@ def test_what_waited_longest_comes_first_and_what_is_done_with_not_at_all() -> N
 
     # Then
     assert [each["partition"] for each in found] == [2, 1, 3]
+
+
+def test_a_member_whose_fetch_waits_is_not_told_with_a_request_of_long_ago() -> None:
+    # Given
+    sessions = [session("alice", idle_ms=18_200, is_fetching=True)]
+
+    # When
+    waiting = found_of(group("alice"), [run("Available", 7, 7)], sessions)
+    held = found_of(group("alice"), [run("Acquired", 7, 7, 1, "alice")], sessions)
+
+    # Then
+    assert waiting.verdict == "offset 7: a member has to fetch"
+    assert waiting.facts["assigned to"].endswith("a fetch of it has waited here for 18.2 s")
+    assert (
+        waiting.facts["next"] == "the fetch that waits gets it, attempt 2 of 5; it has waited here for 18.2 s"
+    )
+    assert held.facts["held by"].endswith("a fetch of it has waited here for 18.2 s")

@@ -1,5 +1,7 @@
 """ShareAcknowledge: sessions, what a member may say of its records, and what each answer means."""
 
+import asyncio
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
@@ -17,6 +19,7 @@ from tests.worlds.share_group_world import (
     acquired,
     world_with_orders,
 )
+from tests.worlds.waiting import until_all_wait
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 
@@ -33,7 +36,7 @@ async def a_member_with_records(world: ShareGroupWorld, record_count: int = 10) 
 # ---- sessions
 
 
-async def test_a_session_remembers_when_its_last_request_came() -> None:
+async def test_a_session_remembers_when_its_last_request_came_or_its_last_fetch_was_over() -> None:
     # Given
     world = await world_with_orders()
     alice = world.member()
@@ -50,7 +53,25 @@ async def test_a_session_remembers_when_its_last_request_came() -> None:
     seen.append(session.last_used_ms)
 
     # Then
-    assert seen == [1_000, 2_200, 3_000], "each fetch waits for 500 ms"
+    assert seen == [1_500, 2_700, 3_000], "each fetch waits for 500 ms"
+
+
+async def test_a_session_knows_while_a_fetch_waits() -> None:
+    # Given
+    world = await world_with_orders(passes_time=False)
+    alice = world.member()
+    await alice.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(alice.fetch())
+        await until_all_wait()
+        (session,) = world.groups.sessions.sessions()
+        while_it_waits = session.fetch_count
+        world.produce(1)
+
+    # Then
+    assert (while_it_waits, session.fetch_count) == (1, 0)
 
 
 async def test_it_cannot_open_a_session() -> None:
