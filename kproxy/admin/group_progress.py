@@ -20,6 +20,7 @@ from kproxy.admin.turns import in_order, in_turns
 from kproxy.admin.windows_in_flight import LimitsOf
 from kproxy.errors import ApiError
 from kproxy.handlers.backlog import Backlog, Backlogs
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import Clock
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey
@@ -28,8 +29,16 @@ from kproxy.share.share_group_image import StateTopics
 WINDOWS_AT_ONCE: Final = 100
 """After so many, about a millisecond, whoever waits for the proxy has a turn."""
 
+IsolationOf = Callable[[GroupId], IsolationLevel]
+"""Says which records a group is given."""
+
 NOT_ASKED: Final = Backlog(None, None, "")
 """What is known of a log that nobody was asked about."""
+
+
+def read_uncommitted(_: GroupId) -> IsolationLevel:
+    """Return what groups are given unless they are set up otherwise."""
+    return IsolationLevel.READ_UNCOMMITTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,7 @@ class GroupProgress:
     backlogs: Backlogs
     wall_clock: Clock
     limits_of: LimitsOf
+    isolation_of: IsolationOf = read_uncommitted
 
     async def of(self, group_id: GroupId, *, has_lag: bool) -> Iterator[SharePartitionProgress]:
         """Return the share-partitions of a group by topic name and number; without `has_lag` no broker is asked.
@@ -52,7 +62,8 @@ class GroupProgress:
         windows = await self._windows(group_id)
         backlogs: Sequence[Backlog] = [NOT_ASKED] * len(windows)
         if has_lag and windows:
-            backlogs = await self.backlogs.look([backlog_question(window) for window in windows])
+            isolation = self.isolation_of(group_id)
+            backlogs = await self.backlogs.look([backlog_question(window, isolation) for window in windows])
         now_ms = self.wall_clock.now_ms()
         return (
             progress_view(window, backlog, now_ms) for window, backlog in zip(windows, backlogs, strict=True)

@@ -20,7 +20,7 @@ from kproxy.admin.cluster.broker_views import KnownBrokers, no_brokers
 from kproxy.admin.cluster.slot_places import UNKNOWN_PLACE, SlotPlaces
 from kproxy.admin.group_lag import NOT_ASKED_FOR, NOT_LOOKED_AT, GroupLag
 from kproxy.admin.group_lags import GroupLags
-from kproxy.admin.group_progress import GroupProgress
+from kproxy.admin.group_progress import GroupProgress, IsolationOf
 from kproxy.admin.known_names import KnownNames
 from kproxy.admin.live_share_partitions import LiveSharePartitions
 from kproxy.admin.peer_views import Alone, SlotOwners
@@ -62,8 +62,9 @@ class Inspected:
     `state_log` returns the slots, None as long as it is not known how many there are; `state_topic` the topic that
     holds their share-partitions, which is known when they are; `cluster_id` the backing cluster's, None before it was
     met. `backlogs` asks the brokers what only they know. `limits_of` says the limits of a group's share-partitions as
-    it is configured now. `unavailable` is why share groups are not served, whatever
-    becomes of slots, so that what there is of them in memory is not the truth, or not all of it; empty while they are.
+    it is configured now, `isolation_of` which records it is given. `unavailable` is why share groups are not served,
+    whatever becomes of slots, so that what there is of them in memory is not the truth, or not all of it; empty while
+    they are.
     `owners` says who owns which slots, `brokers` which brokers there are, `slot_place` on which of them a slot is, and
     `counts` what happened to the records of a group since this process began.
     """
@@ -83,6 +84,7 @@ class Inspected:
     backlogs: Backlogs
     background: Background
     limits_of: LimitsOf
+    isolation_of: IsolationOf
     unavailable: Callable[[], str] = str
     owners: SlotOwners = field(default_factory=Alone)
     counts: Callable[[GroupId], GroupCounts] = lambda _: GroupCounts()
@@ -125,6 +127,7 @@ class LocalAnswers:
             backlogs=inspected.backlogs,
             wall_clock=inspected.wall_clock,
             limits_of=inspected.limits_of,
+            isolation_of=inspected.isolation_of,
         )
         self._windows = WindowsInFlight(
             coordinator=inspected.coordinator,

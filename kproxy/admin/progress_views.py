@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.share.identifiers import SharePartitionKey, topic_id_text
 from kproxy.share.record_state import UNDELIVERABLE_STATES
 from kproxy.share.share_partition import SharePartition
@@ -44,8 +45,9 @@ class SharePartitionProgress:
     `SharePartitionWindow`; `is_live` tells whether it is in memory. `log_end_offset` is the high watermark,
     exclusive, and `lag` Kafka's: `log_end_offset` less `start_offset` and `delivery_complete_count` (KIP-1226).
     `oldest_age_ms` is how long ago, by the timestamps of its records, the first record was written that is not done
-    with; unless `is_oldest_age_exact` it is at least that long. None is not known or, of an age, that there is no
-    such record; `reason` says why something is not known, and is empty if nothing is to be said.
+    with; unless `is_oldest_age_exact` it is at least that long. `last_stable_offset` is that of `Backlog`. None
+    is not known or, of an age, that there is no such record; `reason` says why something is not known, and is empty if
+    nothing is to be said.
     """
 
     topic_id: str
@@ -63,6 +65,7 @@ class SharePartitionProgress:
     oldest_age_ms: int | None
     is_oldest_age_exact: bool
     reason: str
+    last_stable_offset: int | None = None
 
 
 def live_window(share_partition: SharePartition, topic_name: str | None) -> SharePartitionWindow:
@@ -121,9 +124,12 @@ def unknown_window(key: SharePartitionKey, topic_name: str | None, reason: str) 
     return SharePartitionWindow(key=key, topic_name=topic_name, is_live=False, reason=reason)
 
 
-def backlog_question(window: SharePartitionWindow) -> BacklogQuestion:
-    """Return what to ask the brokers about a share-partition."""
-    return BacklogQuestion(window.key.topic_id, window.topic_name, window.key.partition, window.start_offset)
+def backlog_question(
+    window: SharePartitionWindow, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+) -> BacklogQuestion:
+    """Return what to ask the brokers about a share-partition; its group is given the records of `isolation`."""
+    topic_id, partition = window.key.topic_id, window.key.partition
+    return BacklogQuestion(topic_id, window.topic_name, partition, window.start_offset, isolation)
 
 
 def progress_view(window: SharePartitionWindow, backlog: Backlog, now_ms: int) -> SharePartitionProgress:
@@ -148,6 +154,7 @@ def progress_view(window: SharePartitionWindow, backlog: Backlog, now_ms: int) -
         oldest_age_ms=None if oldest is None else max(0, now_ms - oldest.timestamp_ms),
         is_oldest_age_exact=oldest is not None and oldest.is_exact,
         reason="; ".join(filter(None, (window.reason, backlog.reason))),
+        last_stable_offset=backlog.last_stable_offset,
     )
 
 

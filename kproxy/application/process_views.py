@@ -106,6 +106,7 @@ def _inspected(parts: AdminParts) -> Inspected:
         backlogs=BacklogSurvey(metadata=parts.metadata, connections=parts.connections),
         background=parts.background,
         limits_of=parts.share_groups.limits_of,
+        isolation_of=parts.share_groups.configs.isolation_level,
         counts=parts.share_groups.counters.of_group,
         unavailable=parts.vitals.why_in_doubt,
         owners=parts.fleet,

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.backlog import Backlog, BacklogQuestion, Backlogs
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.record_times import RecordTime
 
@@ -23,6 +24,10 @@ class BacklogWorld(Protocol):
 
     async def move_start(self, partition: int, log_start_offset: int) -> None:
         """Delete the records below `log_start_offset`."""
+        ...
+
+    async def open_transaction(self, partition: int, first_offset: int) -> None:
+        """Let the records from there on be of a transaction that has not ended."""
         ...
 
 
@@ -68,6 +73,17 @@ async def of_records_that_are_deleted_it_is_said(world: BacklogWorld) -> None:
     assert await look(world, (0, 0)) == [Backlog(2, oldest, "the records below offset 1 are deleted")]
 
 
+async def where_committed_records_end_is_told_to_who_asks_for_them(world: BacklogWorld) -> None:
+    await world.append(0, [b"a", b"b", b"c"], timestamp_ms=1_000)
+    await world.open_transaction(0, 1)
+    questions = [
+        BacklogQuestion(world.topic_id, "orders", 0, 0, IsolationLevel.READ_COMMITTED),
+        BacklogQuestion(world.topic_id, "orders", 1, 0),
+    ]
+    oldest = RecordTime(1_000, is_exact=True)
+    assert await world.backlogs.look(questions) == [Backlog(3, oldest, last_stable_offset=1), Backlog(0)]
+
+
 async def of_a_topic_that_is_gone_nothing_is_known(world: BacklogWorld) -> None:
     answered = await world.backlogs.look([BacklogQuestion(GONE, "deleted", 0, 0)])
     reason = "the cluster has no topic with this id"
@@ -80,5 +96,6 @@ BACKLOG_CONTRACT: Final[tuple[Callable[[BacklogWorld], Awaitable[None]], ...]] =
     where_all_is_finished_no_record_is_the_oldest,
     without_a_first_unfinished_offset_the_end_alone_is_told,
     of_records_that_are_deleted_it_is_said,
+    where_committed_records_end_is_told_to_who_asks_for_them,
     of_a_topic_that_is_gone_nothing_is_known,
 )

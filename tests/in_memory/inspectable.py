@@ -25,6 +25,7 @@ from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
 from kproxy.admin.share_views import ClientHosts, ClientIds
 from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.member_clients import clients_in_heartbeats
 from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.handlers.ports import TopicDescription
@@ -136,6 +137,7 @@ class Inspectable:
         """Does what operators ask for, where they may ask."""
         self.is_guarded = True
         self.limits = ShareLimits()
+        self.isolation = IsolationLevel.READ_UNCOMMITTED
         self._own_events: OwnEvents | None = None
 
     def inspected(self) -> Inspected:
@@ -155,6 +157,7 @@ class Inspectable:
             backlogs=self.backlogs,
             background=BackgroundTasks(TaskKeeper()),
             limits_of=lambda _: self.limits,
+            isolation_of=lambda _: self.isolation,
             unavailable=lambda: self.unavailable,
             owners=self.owners,
             counts=lambda group_id: self.counts.get(group_id) or GroupCounts(),

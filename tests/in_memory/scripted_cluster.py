@@ -315,7 +315,9 @@ class ScriptedCluster:
         for topic in message.topics:
             partitions = [
                 self._list_offset(
-                    TopicIdPartition(self._id_of(bytes(16), topic.name), asked.partition_index), asked
+                    TopicIdPartition(self._id_of(bytes(16), topic.name), asked.partition_index),
+                    asked,
+                    IsolationLevel(message.isolation_level),
                 )
                 for asked in topic.partitions
             ]
@@ -323,7 +325,7 @@ class ScriptedCluster:
         return ListOffsetsResponse(topics=topics)
 
     def _list_offset(
-        self, key: TopicIdPartition, asked: ListOffsetsPartition
+        self, key: TopicIdPartition, asked: ListOffsetsPartition, isolation: IsolationLevel
     ) -> ListOffsetsPartitionResponse:
         log = self._logs.get(key)
         error_code = self._refusals.get(key, ErrorCode.NONE)
@@ -331,7 +333,7 @@ class ScriptedCluster:
             code = error_code if log is not None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return ListOffsetsPartitionResponse(partition_index=key.partition, error_code=code)
         if asked.timestamp == LATEST_TIMESTAMP:
-            offset = log.high_watermark
+            offset = log.end_of(isolation)
         elif asked.timestamp == EARLIEST_TIMESTAMP:
             offset = log.log_start_offset
         else:

@@ -16,7 +16,15 @@ JsonObject = Mapping[str, Any]
 
 _OF_SHARE_PARTITION = (
     *("topicId", "topicName", "partition", "lag", "oldestAgeMs", "oldestAgeExact"),
-    *("startOffset", "endOffset", "logEndOffset", "inFlightCount", "inFlightLimit", "inFlightLimitAtGrowth"),
+    *(
+        "startOffset",
+        "endOffset",
+        "logEndOffset",
+        "lastStableOffset",
+        "inFlightCount",
+        "inFlightLimit",
+        "inFlightLimitAtGrowth",
+    ),
 )
 
 

@@ -14,6 +14,7 @@ from kproxy.clients.diagnosis.histories import audit_command
 from kproxy.clients.diagnosis.locks import held_text, locks_text
 from kproxy.clients.diagnosis.members import is_silent, name_of, names_of, subscribes, takers_over
 from kproxy.clients.diagnosis.spans import span_text
+from kproxy.clients.diagnosis.transactions import held_back_from, open_transaction_text
 from kproxy.clients.diagnosis.windows import window_text
 from kproxy.wording import counted
 
@@ -127,6 +128,8 @@ def finding(situation: Situation) -> Finding:
     facts = {"lag": _lag(situation.share_partition)}
     if situation.share_partition["reason"]:
         facts["not known"] = situation.share_partition["reason"]
+    if waiting := open_transaction_text(situation.share_partition, situation.backing):
+        facts["transaction"] = waiting
     first = situation.first
     if first is None:
         facts |= _about_assigned(situation)
@@ -151,6 +154,9 @@ def offsets_text(run: Item) -> str:
 def _verdict(situation: Situation, first: Item) -> str:
     if first["state"] == _ACQUIRED:
         return f"{name_of(first)} holds {offsets_text(first)}"
+    if _is_held_back(situation, first["firstOffset"]):
+        stable = situation.share_partition["lastStableOffset"]
+        return f"{offsets_text(first)}: held back by the transaction that began at offset {stable}"
     return f"{offsets_text(first)}: a member has to fetch{_who_does_not(situation)}"
 
 
@@ -201,7 +207,7 @@ def _holder(situation: Situation, run: Item) -> str:
 
 
 def _waiting(situation: Situation, first: Item) -> Mapping[str, str]:
-    coming = _nobody_comes(situation)
+    coming = _nobody_comes(situation) or _transaction_first(situation, first["firstOffset"])
     attempt, fetching_ms = next_attempt_text(first), situation.fetching_ms
     if not coming and fetching_ms is not None:
         coming = f"the fetch that waits gets it, {attempt}; it has waited here for {span_text(fetching_ms)}"
@@ -218,23 +224,43 @@ def _nothing_held(situation: Situation) -> str:
         return "nobody fetches: it is assigned to no member"
     if not situation.fetchers:
         return f"nobody fetches: it is assigned to {names_of(situation.assigned)}, without a share session for it"
+    return f"nothing is in flight{_fetches(situation)}"
+
+
+def _fetches(situation: Situation) -> str:
+    start_offset = situation.share_partition["startOffset"]
+    if _is_held_back(situation, start_offset):
+        return f", and what is next, offset {start_offset}, waits for a transaction to end"
     if situation.fetching_ms is not None:
-        return f"nothing is in flight; a fetch has waited here for {span_text(situation.fetching_ms)}"
+        return f"; a fetch has waited here for {span_text(situation.fetching_ms)}"
     last_ms = min(map(idle_ms, situation.fetchers))
     if last_ms >= LONG_IDLE_MS:
-        return f"nothing is in flight, and nobody has fetched for {span_text(last_ms)}"
-    return f"nothing is in flight; the last fetch came {span_text(last_ms)} ago"
+        return f", and nobody has fetched for {span_text(last_ms)}"
+    return f"; the last fetch came {span_text(last_ms)} ago"
 
 
 def _before_fetch(situation: Situation) -> str:
     """Return what happens next where nothing is in flight."""
     start_offset = situation.share_partition["startOffset"]
     first = "what waits" if start_offset is None else f"what waits, from offset {start_offset} on"
-    if coming := _nobody_comes(situation):
+    if coming := _nobody_comes(situation) or _transaction_first(situation, start_offset):
         return coming
     if situation.fetching_ms is None:
         return f"the next fetch gets {first}, for the first time"
     return f"the fetch that waits gets {first}, once that is fetch.min.bytes or its wait over"
+
+
+def _transaction_first(situation: Situation, offset: int | None) -> str:
+    """Return that a transaction must end before `offset` is delivered, if that is so."""
+    if not _is_held_back(situation, offset):
+        return ""
+    first = held_back_from(situation.share_partition)
+    return f"nothing, until the transaction that began at offset {first} ends"
+
+
+def _is_held_back(situation: Situation, offset: int | None) -> bool:
+    first = held_back_from(situation.share_partition)
+    return offset is not None and first is not None and offset >= first
 
 
 def _nobody_comes(situation: Situation) -> str:

@@ -24,9 +24,7 @@ def audit_command(group_id: str, share_partition: Item, offset: int, backing: It
     place likewise.
     """
     known = backing or {}
-    options = ["-b", str(known.get("bootstrapServers") or UNKNOWN_SERVERS)]
-    if (known.get("securityProtocol") or _PLAINTEXT) != _PLAINTEXT:
-        options += ["--command-config", UNKNOWN_FILE]
+    options = ["-b", servers_of(backing), *file_options(backing)]
     for field, key, usual_name in USUAL_NAMES:
         name = known.get(field)
         if name and name != usual_name:
@@ -43,3 +41,14 @@ def audit_command(group_id: str, share_partition: Item, offset: int, backing: It
         str(offset),
     ]
     return join(["kproxy", "log", "audit", *options])
+
+
+def servers_of(backing: Item | None) -> str:
+    """Return the servers of the backing cluster, or a name to put in place."""
+    return str((backing or {}).get("bootstrapServers") or UNKNOWN_SERVERS)
+
+
+def file_options(backing: Item | None) -> list[str]:
+    """Return the options that a client needs for TLS or a login: a file's name to put in place; none where without."""
+    is_plain = ((backing or {}).get("securityProtocol") or _PLAINTEXT) == _PLAINTEXT
+    return [] if is_plain else ["--command-config", UNKNOWN_FILE]

@@ -1,7 +1,8 @@
 """`BacklogSurvey`: where logs end, and how old the first record is that a share group has not finished.
 
 It uses connections of its own, so that no fetch stands behind it, and asks for so little at once that brokers do not
-notice: one ListOffsets at a time of each leader, then the first batches of `READS_AT_ONCE` partitions at a time. One
+notice: one ListOffsets at a time of each leader, one more of those partitions of which it is asked where committed
+records end, then the first batches of `READS_AT_ONCE` partitions at a time. One
 that is larger than `FIRST_BATCH_BYTES` comes only if it is the first of a Fetch (KIP-74), so such partitions are read
 one by one, and no more than `LARGE_BATCHES` of them.
 """
@@ -13,6 +14,7 @@ from typing import Final
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, MalformedMessage
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import PartitionData, PartitionRead, PartitionReader
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.metadata import ClusterMetadataCache
@@ -50,8 +52,13 @@ class BacklogSurvey:
 
     async def look(self, questions: Sequence[BacklogQuestion]) -> Sequence[Backlog]:
         """Return an answer to each question, in order, within `timeout_s`. Raises nothing."""
-        ends = LogEnds(metadata=self._metadata, connections=self._connections)
-        round_ = _SurveyRound(questions, metadata=self._metadata, ends=ends, reader=self._reader)
+        ends, stable = (
+            LogEnds(metadata=self._metadata, connections=self._connections, isolation=isolation)
+            for isolation in (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED)
+        )
+        round_ = _SurveyRound(
+            questions, metadata=self._metadata, ends=ends, stable=stable, reader=self._reader
+        )
         unanswered = ""
         try:
             async with asyncio.timeout(self._timeout_s), self._turnstile:
@@ -70,11 +77,12 @@ class _SurveyRound:
         *,
         metadata: ClusterMetadataCache,
         ends: LogEnds,
+        stable: LogEnds,
         reader: PartitionReader,
     ) -> None:
         self._questions = questions
         self._metadata = metadata
-        self._ends = ends
+        self._ends, self._stable = ends, stable
         self._reader = reader
         self._times: dict[TopicIdPartition, RecordTime | None] = {}
         self._notes: dict[TopicIdPartition, str] = {}
@@ -84,6 +92,8 @@ class _SurveyRound:
     async def run(self) -> None:
         await self._learn_topics()
         await self._ends.find([_place(question) for question in self._questions])
+        if committed := [_place(question) for question in self._questions if _is_committed(question)]:
+            await self._stable.find(committed)
         await self._read_each([read for question in self._questions for read in self._read_of(question)])
         moved = self._moved
         self._moved = []
@@ -106,7 +116,8 @@ class _SurveyRound:
         reason = self._notes.get(place, "")
         if is_due and place not in self._times:
             reason = reason or unanswered
-        return Backlog(end, self._times.get(place), reason)
+        stable = self._stable.ends.get(place)
+        return Backlog(end, self._times.get(place), reason, last_stable_offset=stable)
 
     # ------------------------------------------------ private
 
@@ -166,3 +177,7 @@ class _SurveyRound:
 
 def _place(question: BacklogQuestion) -> TopicIdPartition:
     return TopicIdPartition(question.topic_id, question.partition)
+
+
+def _is_committed(question: BacklogQuestion) -> bool:
+    return question.isolation is IsolationLevel.READ_COMMITTED

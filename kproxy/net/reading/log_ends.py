@@ -1,4 +1,4 @@
-"""`LogEnds`: the high watermarks of many topic-partitions, by few ListOffsets to each leader."""
+"""`LogEnds`: high watermarks, or last stable offsets, of many topic-partitions, by few ListOffsets to each leader."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import LATEST_TIMESTAMP, PartitionLeader, TopicDescription
 from kproxy.net.cluster.broker_connections import ReadConnections
 from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS
@@ -35,18 +36,25 @@ class _Located:
 
 
 class LogEnds:
-    """Finds the ends of logs; each becomes known as soon as its leader has answered.
+    """Finds the ends of logs, as `isolation` has them; each becomes known as soon as its leader has answered.
 
     `ends` holds what was found; `reasons` why others were not, and `codes` what clients are told of that. Whoever runs
     out of time takes what is there.
     """
 
-    def __init__(self, *, metadata: ClusterMetadataCache, connections: ReadConnections) -> None:
+    def __init__(
+        self,
+        *,
+        metadata: ClusterMetadataCache,
+        connections: ReadConnections,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> None:
         self.ends: dict[TopicIdPartition, int] = {}
         self.reasons: dict[TopicIdPartition, str] = {}
         self.codes: dict[TopicIdPartition, ErrorCode] = {}
         self._metadata = metadata
         self._connections = connections
+        self._isolation = isolation
         self._doubtful: list[TopicIdPartition] = []
 
     async def find(self, wanted: Collection[TopicIdPartition]) -> None:
@@ -89,7 +97,7 @@ class LogEnds:
             part = located[start : start + PARTITIONS_PER_REQUEST]
             try:
                 client = await self._connections.reader(leader_id)
-                response = await client.request(ApiKey.LIST_OFFSETS, _request(part))
+                response = await client.request(ApiKey.LIST_OFFSETS, _request(part, self._isolation))
             except BrokerUnavailable as failure:
                 for each in part:
                     self._doubt(each.partition, ErrorCode.NETWORK_EXCEPTION, str(failure))
@@ -131,7 +139,7 @@ class LogEnds:
         self.reasons[partition], self.codes[partition] = reason, code
 
 
-def _request(located: Sequence[_Located]) -> ListOffsetsRequest:
+def _request(located: Sequence[_Located], isolation: IsolationLevel) -> ListOffsetsRequest:
     topics: dict[TopicId, ListOffsetsTopic] = {}
     for each in located:
         topic = topics.setdefault(each.topic.topic_id, ListOffsetsTopic(name=each.topic.name, partitions=[]))
@@ -143,5 +151,8 @@ def _request(located: Sequence[_Located]) -> ListOffsetsRequest:
             )
         )
     return ListOffsetsRequest(
-        replica_id=-1, topics=list(topics.values()), timeout_ms=REMOTE_LOOKUP_TIMEOUT_MS
+        replica_id=-1,
+        isolation_level=isolation,
+        topics=list(topics.values()),
+        timeout_ms=REMOTE_LOOKUP_TIMEOUT_MS,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from kproxy.admin.group_progress import WINDOWS_AT_ONCE, GroupProgress
 from kproxy.admin.progress_views import SharePartitionProgress
 from kproxy.admin.turns import AT_ONCE
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.share.heartbeat import Heartbeat, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
@@ -26,6 +27,7 @@ def looking_at(inspectable: Inspectable) -> GroupProgress:
         backlogs=inspectable.backlogs,
         wall_clock=ManualClock(NOON_MS),
         limits_of=lambda _: ShareLimits(partition_max_record_locks=100),
+        isolation_of=lambda _: inspectable.isolation,
     )
 
 
@@ -227,3 +229,18 @@ async def test_others_have_turns_while_what_a_group_has_initialized_of_many_narr
 
     # Then
     assert turn_count >= 4
+
+
+def test_of_a_group_that_reads_committed_records_it_is_told_where_those_end() -> None:
+    # Given
+    inspectable = with_logs(Inspectable())
+    inspectable.join("alice")
+    inspectable.write_state(0, start_offset=7)
+    inspectable.backlogs.logs[TopicIdPartition(ORDERS, 0)].open_transactions[7] = 8
+    inspectable.isolation = IsolationLevel.READ_COMMITTED
+
+    # When
+    first, *_ = progress_of(inspectable)
+
+    # Then
+    assert (first.start_offset, first.last_stable_offset, first.log_end_offset) == (7, 8, 10)

@@ -212,6 +212,7 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
             "oldestAgeMs": 60_000,
             "oldestAgeExact": True,
             "reason": "",
+            "lastStableOffset": None,
         },
         {
             **of_topic,
@@ -228,6 +229,7 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
             "oldestAgeMs": None,
             "oldestAgeExact": False,
             "reason": "there is no durable state of it; the cluster has no topic with this id",
+            "lastStableOffset": None,
         },
     ]
 

@@ -37,6 +37,10 @@ class DoubleWorld:
         """Delete the records below `log_start_offset`."""
         self._double.logs[TopicIdPartition(ORDERS, partition)].move_start(log_start_offset)
 
+    async def open_transaction(self, partition: int, first_offset: int) -> None:
+        """Let the records from there on be of a transaction that has not ended."""
+        self._double.logs[TopicIdPartition(ORDERS, partition)].open_transactions[7] = first_offset
+
 
 class ScriptedWorld:
     """The real survey in front of a scripted cluster."""
@@ -54,6 +58,10 @@ class ScriptedWorld:
     async def move_start(self, partition: int, log_start_offset: int) -> None:
         """Delete the records below `log_start_offset`."""
         self._cluster.log(ORDERS, partition).move_start(log_start_offset)
+
+    async def open_transaction(self, partition: int, first_offset: int) -> None:
+        """Let the records from there on be of a transaction that has not ended."""
+        self._cluster.log(ORDERS, partition).open_transactions[7] = first_offset
 
 
 def survey(backing: Backing, *, timeout_s: float = 3.0) -> BacklogSurvey:
