@@ -1,7 +1,7 @@
 """`GroupProgress`: every share-partition of a group, or of all, fetched from or not, with what lies before it."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kproxy.admin.live_share_partitions import LiveSharePartitions
@@ -103,6 +103,9 @@ class GroupProgress:
         share_partition = self.directory.find(key)
         if share_partition is not None:
             return live_window(share_partition, name)
+        return replace(self._durable(key, name), not_live_reason=self.directory.why_not_live(key))
+
+    def _durable(self, key: SharePartitionKey, name: str | None) -> SharePartitionWindow:
         slots = self.state_log()
         if slots is None:
             return unknown_window(key, name, "the state log is not there yet")

@@ -22,7 +22,7 @@ from kproxy.admin.group_lag import NOT_ASKED_FOR, NOT_LOOKED_AT, GroupLag
 from kproxy.admin.group_lags import GroupLags
 from kproxy.admin.group_progress import GroupProgress, IsolationOf
 from kproxy.admin.known_names import KnownNames
-from kproxy.admin.live_share_partitions import LiveSharePartitions
+from kproxy.admin.live_share_partitions import LiveSharePartitions, require_unfetched
 from kproxy.admin.peer_views import Alone, SlotOwners
 from kproxy.admin.queries import NothingThere
 from kproxy.admin.questions import Endpoint, Question
@@ -33,6 +33,7 @@ from kproxy.admin.share_views import (
     TopicNames,
     group_description,
     group_summary,
+    is_session_wanted,
     member_views,
     session_view,
 )
@@ -223,12 +224,16 @@ class LocalAnswers:
     ) -> tuple[SharePartitionKey, str | None]:
         """Return the live share-partition of these names, and the name of its topic, None when it is not known.
 
-        Raises NothingThere: nothing is known of it, or nothing of it is in memory.
+        Raises:
+            NothingThere: nothing is known of it, or nobody fetches from it.
+            CoordinatorLoadInProgress: somebody does, but it is not in memory now, or cannot be loaded.
         """
         wanted = {"group": group, "topic": topic, "partition": str(partition)}
         found = next(await self._windows.live_keys(wanted), None)
         if found is None:
             self._known.require(wanted)
+            for key in await self._windows.keys(wanted):
+                require_unfetched(key, self._inspected.directory, self._inspected.sessions.sessions())
             raise NothingThere(
                 f"nobody fetches from partition {partition} of {topic!r} for {group!r} now, and only what is in memory "
                 "can be settled: let a member of the group fetch first"
@@ -304,7 +309,7 @@ class LocalAnswers:
         keys = [
             session.key
             async for session in in_turns(self._inspected.sessions.sessions())
-            if _is_of(session.key, question.wanted)
+            if is_session_wanted(session.key, question.wanted)
         ]
         ordered = await in_order(keys, key=lambda key: (key.group_id, key.member_id, key.node_id))
         return Told("ShareSessions", self._session_items(ordered))
@@ -389,9 +394,3 @@ class LocalAnswers:
         items = (item(durable_state_view(key, state, names)) for key, state in applied.states.items())
         facts = {"partition": number, "appliedOffset": applied.applied_offset}
         return Told("DurableShareStates", items, facts)
-
-
-def _is_of(key: ShareSessionKey, wanted: Mapping[str, str]) -> bool:
-    return wanted.get("group", key.group_id) == key.group_id and (
-        wanted.get("member", key.member_id) == key.member_id
-    )

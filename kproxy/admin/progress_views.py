@@ -23,6 +23,7 @@ class SharePartitionWindow:
     nothing is. `delivery_complete_count` of them are done with. None is not known; `reason` says why.
     `in_flight_limit` says how many records may be in flight now (`group.share.partition.max.record.locks`), and
     `in_flight_limit_at_growth` how many might when new ones were acquired last; None if none were since it was loaded.
+    `not_live_reason` says that it is being loaded, or could not be; empty if it is live, or nobody fetches from it.
     """
 
     key: SharePartitionKey
@@ -35,13 +36,14 @@ class SharePartitionWindow:
     reason: str = ""
     in_flight_limit: int | None = None
     in_flight_limit_at_growth: int | None = None
+    not_live_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SharePartitionProgress:
     """A share-partition of `/api/v1/groups/{g}`.
 
-    `start_offset`, `end_offset`, `delivery_complete_count` and what is in flight are those of
+    `start_offset`, `end_offset`, `delivery_complete_count`, what is in flight and `not_live_reason` are those of
     `SharePartitionWindow`; `is_live` tells whether it is in memory. `log_end_offset` is the high watermark,
     exclusive, and `lag` Kafka's: `log_end_offset` less `start_offset` and `delivery_complete_count` (KIP-1226).
     `oldest_age_ms` is how long ago, by the timestamps of its records, the first record was written that is not done
@@ -66,6 +68,7 @@ class SharePartitionProgress:
     is_oldest_age_exact: bool
     reason: str
     last_stable_offset: int | None = None
+    not_live_reason: str = ""
 
 
 def live_window(share_partition: SharePartition, topic_name: str | None) -> SharePartitionWindow:
@@ -155,6 +158,7 @@ def progress_view(window: SharePartitionWindow, backlog: Backlog, now_ms: int) -
         is_oldest_age_exact=oldest is not None and oldest.is_exact,
         reason="; ".join(filter(None, (window.reason, backlog.reason))),
         last_stable_offset=backlog.last_stable_offset,
+        not_live_reason=window.not_live_reason,
     )
 
 

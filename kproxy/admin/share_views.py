@@ -13,7 +13,7 @@ from kproxy.share.group_coordinator import ShareGroupView
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, topic_id_text
 from kproxy.share.share_group_member import ShareGroupMemberView
 from kproxy.share.share_partition_view import InFlightRangeView, SharePartitionView
-from kproxy.share.share_session import ShareSession
+from kproxy.share.share_session import ShareSession, ShareSessionKey
 
 TopicNames = Callable[[TopicId], str | None]
 """Says the name of a topic id, None when it is not known."""
@@ -339,3 +339,10 @@ def _member(member: ShareGroupMemberView, now_ms: int) -> MemberView:
 
 def _age_ms(instant_ms: int | None, now_ms: int) -> int | None:
     return None if instant_ms is None else max(0, now_ms - instant_ms)
+
+
+def is_session_wanted(key: ShareSessionKey, wanted: Mapping[str, str]) -> bool:
+    """Tell whether a share session is of the group and the member that are `wanted`, where those are named."""
+    return wanted.get("group", key.group_id) == key.group_id and (
+        wanted.get("member", key.member_id) == key.member_id
+    )

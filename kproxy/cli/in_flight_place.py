@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., object])
 P = ParamSpec("P")
 R = TypeVar("R")
 
-NOT_LIVE: Final = "nobody fetches from it now, and this is what the state log has"
+NOT_LIVE: Final = "not in memory (kproxy why says why), this is what the state log has"
 
 
 def one_share_partition(command: F) -> F:

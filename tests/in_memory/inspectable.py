@@ -103,7 +103,14 @@ class InMemoryStateLogSlots:
 
 
 class InMemorySharePartitions(dict[SharePartitionKey, SharePartition]):
-    """Live share-partitions. Serves as `LiveSharePartitions`."""
+    """Live share-partitions. Serves as `LiveSharePartitions`; `reasons` are those of others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reasons: dict[SharePartitionKey, str] = {}
+
+    def why_not_live(self, key: SharePartitionKey) -> str:
+        return self.reasons.get(key, "")
 
     def find(self, key: SharePartitionKey) -> SharePartition | None:
         return self.get(key)

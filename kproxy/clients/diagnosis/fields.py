@@ -15,7 +15,7 @@ from kproxy.clients.diagnosis.members import is_silent
 JsonObject = Mapping[str, Any]
 
 _OF_SHARE_PARTITION = (
-    *("topicId", "topicName", "partition", "lag", "oldestAgeMs", "oldestAgeExact"),
+    *("topicId", "topicName", "partition", "lag", "oldestAgeMs", "oldestAgeExact", "notLiveReason"),
     *(
         "startOffset",
         "endOffset",

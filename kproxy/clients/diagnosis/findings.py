@@ -74,6 +74,11 @@ class Situation:
         return min((idle_ms(each) for each in self.sessions if each["memberId"] == member_id), default=None)
 
     @property
+    def not_live_reason(self) -> str:
+        """Why it is not in memory though somebody fetches from it; empty where that is not so."""
+        return str(self.share_partition.get("notLiveReason") or "")
+
+    @property
     def fetching_ms(self) -> int | None:
         """For how long a fetch has waited here, the longest of several; None where none waits."""
         return _fetching_ms(self.fetchers)
@@ -152,6 +157,8 @@ def offsets_text(run: Item) -> str:
 
 
 def _verdict(situation: Situation, first: Item) -> str:
+    if reason := situation.not_live_reason:
+        return f"nothing is delivered: {reason}"
     if first["state"] == _ACQUIRED:
         return f"{name_of(first)} holds {offsets_text(first)}"
     if _is_held_back(situation, first["firstOffset"]):
@@ -207,7 +214,7 @@ def _holder(situation: Situation, run: Item) -> str:
 
 
 def _waiting(situation: Situation, first: Item) -> Mapping[str, str]:
-    coming = _nobody_comes(situation) or _transaction_first(situation, first["firstOffset"])
+    coming = _nobody_comes(situation) or _before_delivery(situation, first["firstOffset"])
     attempt, fetching_ms = next_attempt_text(first), situation.fetching_ms
     if not coming and fetching_ms is not None:
         coming = f"the fetch that waits gets it, {attempt}; it has waited here for {span_text(fetching_ms)}"
@@ -224,6 +231,8 @@ def _nothing_held(situation: Situation) -> str:
         return "nobody fetches: it is assigned to no member"
     if not situation.fetchers:
         return f"nobody fetches: it is assigned to {names_of(situation.assigned)}, without a share session for it"
+    if reason := situation.not_live_reason:
+        return f"nothing is delivered: {reason}"
     return f"nothing is in flight{_fetches(situation)}"
 
 
@@ -243,15 +252,17 @@ def _before_fetch(situation: Situation) -> str:
     """Return what happens next where nothing is in flight."""
     start_offset = situation.share_partition["startOffset"]
     first = "what waits" if start_offset is None else f"what waits, from offset {start_offset} on"
-    if coming := _nobody_comes(situation) or _transaction_first(situation, start_offset):
+    if coming := _nobody_comes(situation) or _before_delivery(situation, start_offset):
         return coming
     if situation.fetching_ms is None:
         return f"the next fetch gets {first}, for the first time"
     return f"the fetch that waits gets {first}, once that is fetch.min.bytes or its wait over"
 
 
-def _transaction_first(situation: Situation, offset: int | None) -> str:
-    """Return that a transaction must end before `offset` is delivered, if that is so."""
+def _before_delivery(situation: Situation, offset: int | None) -> str:
+    """Return what has to come before a fetch gets `offset`: a load, or the end of a transaction; empty without."""
+    if situation.not_live_reason:
+        return "nothing, until it is loaded: fetches try that again and again"
     if not _is_held_back(situation, offset):
         return ""
     first = held_back_from(situation.share_partition)

@@ -138,6 +138,21 @@ class LiveEntry:
     is_unwanted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class LiveWrite:
+    """A write under way: the live share-partition that it was made from, the epochs of that one, its number of runs."""
+
+    share_partition: SharePartition
+    state_epoch: StateEpoch
+    leader_epoch: LeaderEpoch
+    run_count: int
+
+    @property
+    def key(self) -> SharePartitionKey:
+        """What is written."""
+        return self.share_partition.key
+
+
 class LoadQueue:
     """Calls `begin` with each key that was put in, one group's after another's, `MOST_LOADS` at the same time.
 

@@ -18,8 +18,8 @@ from kproxy.errors import (
     ShareStateStillLoading,
 )
 from kproxy.handlers.live.group_index import GroupIndex
-from kproxy.handlers.live.load_failures import told_to_clients
-from kproxy.handlers.live.load_queue import LiveEntry, LoadQueue, LoadUnderWay, StartChoice, Stays
+from kproxy.handlers.live.load_failures import LoadFailures, told_to_clients
+from kproxy.handlers.live.load_queue import LiveEntry, LiveWrite, LoadQueue, LoadUnderWay, StartChoice, Stays
 from kproxy.handlers.live.lock_deadlines import LockDeadlines
 from kproxy.handlers.live.offset_reset import OffsetReset
 from kproxy.handlers.live.pauses import Pace, SharedStart, let_others_go_on
@@ -38,7 +38,7 @@ from kproxy.handlers.ports import (
     WallClock,
 )
 from kproxy.share.heartbeat import PartitionInitialization
-from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import UNKNOWN_COMPLETE_COUNT, UNKNOWN_START_OFFSET, StateDelta
@@ -62,21 +62,6 @@ class DirectoryPorts:
     observer: Observer
 
 
-@dataclass(frozen=True, slots=True)
-class LiveWrite:
-    """A write under way: the live share-partition that it was made from, the epochs of that one, its number of runs."""
-
-    share_partition: SharePartition
-    state_epoch: StateEpoch
-    leader_epoch: LeaderEpoch
-    run_count: int
-
-    @property
-    def key(self) -> SharePartitionKey:
-        """What is written."""
-        return self.share_partition.key
-
-
 class SharePartitionDirectory:
     """Every live SharePartition of the process by its key.
 
@@ -89,6 +74,7 @@ class SharePartitionDirectory:
 
     __slots__ = (
         "_deadlines",
+        "_failures",
         "_index",
         "_is_wanted",
         "_limits_of",
@@ -122,6 +108,7 @@ class SharePartitionDirectory:
         self._unloads = SharedStart()
         self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
         self._loads = LoadQueue(self._begin_load)
+        self._failures = LoadFailures()
         self._deadlines = LockDeadlines()
         self._unused_choices = UnusedChoices()
         self.generation = 0
@@ -157,6 +144,14 @@ class SharePartitionDirectory:
         """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
         live = self._live.get(key)
         return None if live is None or live.stays.is_over else live.share_partition
+
+    def why_not_live(self, key: SharePartitionKey) -> str:
+        """Return that a share-partition is being loaded, or could not be lately; empty when neither, or it is live."""
+        if self.find(key) is not None:
+            return ""
+        under_way = "it is being loaded" if key in self._loading else ""
+        failed = self._failures.text(key, self._ports.clock.now_ms())
+        return "; ".join(filter(None, (under_way, failed)))
 
     def with_current_limits(self, key: SharePartitionKey) -> SharePartition | None:
         """Do the same, and give it the limits that its group has now: for who acquires, acknowledges or releases."""
@@ -312,6 +307,7 @@ class SharePartitionDirectory:
         finally:
             del self._loading[key]
             load.end(failure)
+            self._failures.note(key, failure, self._ports.clock.now_ms())
             self._ports.availability.signal(key)
         self._loads.end(key)  # not when it is cancelled: then the process ends
 

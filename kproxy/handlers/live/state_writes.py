@@ -15,7 +15,8 @@ from functools import partial
 from typing import Final
 
 from kproxy.errors import ApiError, StateNotWritten
-from kproxy.handlers.live.share_partitions import LiveWrite, SharePartitionDirectory
+from kproxy.handlers.live.load_queue import LiveWrite
+from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.ports import StateLog
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.state_batches import StateDelta

@@ -8,7 +8,7 @@ from kproxy.admin.progress_views import SharePartitionProgress
 from kproxy.admin.turns import AT_ONCE
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.share.heartbeat import Heartbeat, TopicPartitions
-from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
 from tests.in_memory.inspectable import NOON_MS, ORDERS, PAYMENTS, Inspectable
 from tests.in_memory.manual_clock import ManualClock
@@ -244,3 +244,17 @@ def test_of_a_group_that_reads_committed_records_it_is_told_where_those_end() ->
 
     # Then
     assert (first.start_offset, first.last_stable_offset, first.log_end_offset) == (7, 8, 10)
+
+
+def test_of_what_is_not_live_although_it_is_fetched_it_is_told_why() -> None:
+    # Given
+    inspectable = with_logs(Inspectable())
+    inspectable.join("alice")
+    inspectable.write_state(0, start_offset=7)
+    inspectable.live.reasons[SharePartitionKey(WORKERS, ORDERS, 0)] = "it is being loaded"
+
+    # When
+    first, second = progress_of(inspectable)
+
+    # Then
+    assert (first.not_live_reason, first.lag, second.not_live_reason) == ("it is being loaded", 3, "")

@@ -6,10 +6,13 @@ import pytest
 from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.questions import Endpoint, Question
 from kproxy.admin.turns import AT_FIRST, AT_ONCE
+from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupView
-from kproxy.share.identifiers import GroupId
+from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.slot_status import SlotState
-from tests.in_memory.inspectable import Inspectable, acquire
+from tests.in_memory.inspectable import ORDERS, Inspectable, acquire
 from tests.in_memory.inspectable_fleet import InspectableFleet
 from tests.worlds.waiting import turns_during
 
@@ -170,3 +173,26 @@ def test_what_concerns_the_whole_process_is_said_before_what_concerns_slots() ->
 
     # Then
     assert doubt == "no broker answers"
+
+
+@pytest.mark.parametrize(
+    ("partition", "why"),
+    [
+        (0, r"nothing can be changed of .*: it is being"),
+        (1, "not in memory now, and loaded with the next"),
+    ],
+)
+def test_what_is_fetched_and_not_in_memory_is_not_said_to_be_fetched_by_nobody(
+    partition: int, why: str
+) -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    inspectable.write_state(partition, StateBatch(100, 104, RecordState.AVAILABLE, 2), start_offset=100)
+    inspectable.live.reasons[SharePartitionKey(GroupId("workers"), ORDERS, 0)] = "it is being loaded"
+    inspectable.open_session("alice", (ORDERS, 1))
+    local = LocalAnswers(inspectable.inspected())
+
+    # Then
+    with pytest.raises(CoordinatorLoadInProgress, match=why):
+        asyncio.run(local.share_partition("workers", "orders", partition))

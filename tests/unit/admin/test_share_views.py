@@ -213,6 +213,7 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
             "oldestAgeExact": True,
             "reason": "",
             "lastStableOffset": None,
+            "notLiveReason": "",
         },
         {
             **of_topic,
@@ -230,6 +231,7 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
             "oldestAgeExact": False,
             "reason": "there is no durable state of it; the cluster has no topic with this id",
             "lastStableOffset": None,
+            "notLiveReason": "",
         },
     ]
 

@@ -97,7 +97,7 @@ def test_the_window_of_a_group_that_everybody_left_is_drawn_with_a_word_about_th
         "     222",
         "░ Available 3  ─ Acknowledged 7",
         "offset 100 blocks the start offset: held by nobody, 2 of 5 attempts over",
-        "nobody fetches from it now, and this is what the state log has: the next fetch takes over from there",
+        "not in memory (kproxy why says why), this is what the state log has: the next fetch takes over from there",
     ]
 
 

@@ -306,3 +306,14 @@ def test_a_member_whose_fetch_waits_is_not_told_with_a_request_of_long_ago() -> 
         waiting.facts["next"] == "the fetch that waits gets it, attempt 2 of 5; it has waited here for 18.2 s"
     )
     assert held.facts["held by"].endswith("a fetch of it has waited here for 18.2 s")
+
+
+@pytest.mark.parametrize("runs", [[], [run("Available", 7, 9, 3)]])
+def test_what_cannot_be_loaded_is_not_promised_to_the_next_fetch(runs: list[Item]) -> None:
+    # When
+    reason = "it could not be loaded 0.4 s ago: the slot does not answer"
+    found = found_of(group("alice"), runs, [session("alice")], live=False, notLiveReason=reason)
+
+    # Then
+    assert found.verdict == f"nothing is delivered: {reason}"
+    assert found.facts["next"] == "nothing, until it is loaded: fetches try that again and again"
