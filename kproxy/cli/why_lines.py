@@ -1,6 +1,6 @@
 """The lines of `kproxy why`: a screen for one group, a paragraph each for several."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -24,7 +24,7 @@ def group_lines(found: GroupDiagnosis) -> Iterator[str]:
     if unwritable := unwritable_text(found.slot):
         yield cell_text(unwritable)
     if not found.findings:
-        yield "nothing waits: every record that was produced is done with"
+        yield _nothing_waits(found.answer, "every record that was produced is done with")
     yield from _silent_lines(found, MOST_SILENT)
     yield from _hung_lines(found, MOST_SILENT)
     for each in found.findings:
@@ -45,7 +45,7 @@ def paragraphs(found: FleetDiagnosis) -> Iterator[str]:
         yield cell_text(found.held_up)
         yield ""
     if not found.groups:
-        yield "nothing waits: every group is done with all that was produced"
+        yield _nothing_waits(found.answer, "every group is done with all that was produced")
     for number, each in enumerate(found.groups):
         if number:
             yield ""
@@ -54,6 +54,13 @@ def paragraphs(found: FleetDiagnosis) -> Iterator[str]:
         yield ""
         more = counted(found.left_out, "more group")
         yield f"{more} with something to do: --all shows more, kproxy groups list all of them"
+
+
+def _nothing_waits(answer: Mapping[str, object], reason: str) -> str:
+    unheard = answer.get("unavailable")
+    if unheard:
+        return cell_text(f"nothing waits in what was told, which is not all: {unheard}")
+    return f"nothing waits: {reason}"
 
 
 def _paragraph(found: GroupDiagnosis) -> Iterator[str]:

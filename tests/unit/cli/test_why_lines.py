@@ -39,6 +39,21 @@ def test_where_no_group_has_anything_to_do_that_is_said() -> None:
     ]
 
 
+def test_where_not_all_was_told_it_is_not_said_that_nothing_waits() -> None:
+    # Given
+    answer = {"unavailable": "there shows nothing within 2000 ms"}
+    group = {"groupId": "workers", "state": "Stable", "members": [], "sharePartitions": []}
+
+    # When
+    of_all = list(paragraphs(FleetDiagnosis(answer, [], 0)))
+    of_one = list(group_lines(GroupDiagnosis(answer, group, [], 0, NOON_MS)))
+
+    # Then
+    said = "nothing waits in what was told, which is not all: there shows nothing within 2000 ms"
+    assert of_all == [said]
+    assert of_one[1:] == [said]
+
+
 def hanging(idle_ms: int, count: int = 1, *, is_fetching: bool = False, **said: Any) -> GroupDiagnosis:
     names = [f"member-{number}" for number in range(count)]
     members = [member(name) for name in names]
