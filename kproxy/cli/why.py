@@ -17,7 +17,7 @@ from kproxy.clients.diagnosis.looks import GroupDiagnosis, Place, diagnosed_grou
 SHOWN: Final = 5
 """Share-partitions of a group, or groups, unless all are asked for."""
 MOST_GROUPS: Final = 50
-"""Even if all are asked for: each is three questions to the admin port."""
+"""Even if all are asked for: each is three or four questions to the admin port."""
 
 
 @click.command(
@@ -115,6 +115,7 @@ def _json_of(answer: JsonObject, groups: Sequence[GroupDiagnosis], *, left_out: 
                 **member_fields(hung.member, now_ms=each.now_ms),
                 "lastRequestAgeMs": hung.idle_ms,
                 "recordCount": hung.record_count,
+                "allCounted": hung.is_all,
             }
             for each in groups
             for hung in each.hung

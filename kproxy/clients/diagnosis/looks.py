@@ -1,12 +1,13 @@
 """What `kproxy why` asks the admin port: one group with what it waits for, or which groups do worst."""
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kproxy.clients.admin_port import Item, answer_of, items_of
-from kproxy.clients.diagnosis.findings import Finding, Situation, finding, most_pressing
+from kproxy.clients.diagnosis.findings import Finding, Situation, finding, idle_ms, most_pressing
 from kproxy.clients.diagnosis.members import Hung, is_silent, silent_members
 from kproxy.clients.diagnosis.places import held_up_text, slot_of
 from kproxy.clients.failures import ClientFailed, NotThere
@@ -16,6 +17,9 @@ _TIMEOUT_S: Final = 10.0
 """A look at all groups takes four and a half seconds where brokers do not answer."""
 HUNG_MS: Final = 60_000
 """Who holds records and has asked for nothing for so long may hang: twice as long as a lock lasts usually."""
+MOST_HELD: Final = 200_000
+"""Of groups with more in flight than that it is not asked what members hold that may hang."""
+_ACQUIRED: Final = "Acquired"
 PATIENCE_S: Final = 15.0
 """For so long groups are looked into one after the other; one takes three seconds when brokers do not answer."""
 
@@ -41,7 +45,8 @@ class GroupDiagnosis:
     """Why a group does not move, at `now_ms` by the clock on the wall: its worst share-partitions.
 
     `left_out` have something to do, too. `answer` is what the admin port said of the group, `slot` of the slot of the
-    state log that it is in; None where that is not known.
+    state log that it is in; None where that is not known. `held` says how many records each member holds that may hang,
+    of the whole group; None where that is too much to ask for.
     """
 
     answer: Mapping[str, Any]
@@ -50,6 +55,7 @@ class GroupDiagnosis:
     left_out: int
     now_ms: int
     slot: Item | None = None
+    held: Mapping[str, int] | None = None
 
     @property
     def silent(self) -> Sequence[Item]:
@@ -58,20 +64,18 @@ class GroupDiagnosis:
 
     @property
     def hung(self) -> Sequence[Hung]:
-        """The members that are heard and seem to hang on records of these share-partitions, by member id."""
-        held: dict[str, int] = {}
-        for found in self.findings:
-            for run in found.situation.runs:
-                if run["state"] == "Acquired":
-                    number = run["lastOffset"] + 1 - run["firstOffset"]
-                    held[run["memberId"]] = held.get(run["memberId"], 0) + number
-        hung = []
-        for member_id, number in sorted(held.items()):
-            situation = self.findings[0].situation
-            member, idle_ms = situation.member(member_id), situation.idle_ms(member_id)
-            if member is not None and not is_silent(member) and (idle_ms is None or idle_ms >= HUNG_MS):
-                hung.append(Hung(member, number, idle_ms))
-        return hung
+        """The members that are heard and seem to hang on records, by member id."""
+        if not self.findings:
+            return []
+        situation = self.findings[0].situation
+        held = _held([run for found in self.findings for run in found.situation.runs])
+        if self.held is not None:
+            held = self.held
+        return [
+            Hung(member, held[member["memberId"]], idle_ms, is_all=self.held is not None)
+            for member, idle_ms in _asking_for_nothing(self.group, situation.sessions)
+            if held.get(member["memberId"])
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,8 @@ def diagnosed_group(
         runs, told_ms = _runs_of(admin_url, group_id, each)
         findings.append(finding(Situation(group, each, runs, sessions, told_ms or now_ms, backing)))
     slot = slot_of(group_id, state_slots(admin_url) if slots is None else slots)
-    return GroupDiagnosis(answer, group, findings, len(pressing) - len(shown), now_ms, slot)
+    held = _held_by_idle(admin_url, group, sessions) if shown else None
+    return GroupDiagnosis(answer, group, findings, len(pressing) - len(shown), now_ms, slot, held)
 
 
 def diagnosed_groups(
@@ -172,6 +177,36 @@ def _runs_of(admin_url: str, group_id: str, share_partition: Item) -> tuple[Sequ
     }
     answer = answer_of(admin_url, "in-flight", query=query)
     return items_of(answer), moment_of(answer)
+
+
+def _held_by_idle(admin_url: str, group: Item, sessions: Sequence[Item]) -> Mapping[str, int] | None:
+    """Return how many records members hold if any of them may hang; None where it is too much to ask for."""
+    if not _asking_for_nothing(group, sessions):
+        return {}
+    if sum(each["inFlightCount"] for each in group["sharePartitions"]) > MOST_HELD:
+        return None
+    query = {"group": group["groupId"], "state": _ACQUIRED}
+    return _held(items_of(answer_of(admin_url, "in-flight", query=query)))
+
+
+def _asking_for_nothing(group: Item, sessions: Sequence[Item]) -> list[tuple[Item, int | None]]:
+    """Return the members that are heard and have asked for nothing for long, by member id, each with for how long."""
+    idle: dict[str, int] = {}
+    for session in sessions:
+        member_id = session["memberId"]
+        idle[member_id] = min(idle_ms(session), idle.get(member_id, sys.maxsize))
+    heard = [(member, idle.get(member["memberId"])) for member in group["members"] if not is_silent(member)]
+    quiet = [(member, quiet_ms) for member, quiet_ms in heard if quiet_ms is None or quiet_ms >= HUNG_MS]
+    return sorted(quiet, key=lambda each: str(each[0]["memberId"]))
+
+
+def _held(runs: Sequence[Item]) -> Mapping[str, int]:
+    held: dict[str, int] = {}
+    for run in runs:
+        if run["state"] == _ACQUIRED:
+            number = run["lastOffset"] + 1 - run["firstOffset"]
+            held[run["memberId"]] = held.get(run["memberId"], 0) + number
+    return held
 
 
 def moment_of(answer: Mapping[str, Any]) -> int:

@@ -62,11 +62,15 @@ def silence_lines(member: Item, *, now_ms: int, group: Sequence[Item]) -> list[s
 
 @dataclass(frozen=True, slots=True)
 class Hung:
-    """A member that is heard, holds records, and has asked for nothing for `idle_ms`; None without a share session."""
+    """A member that is heard, holds records, and has asked for nothing for `idle_ms`; None without a share session.
+
+    Unless `is_all` it may hold more records, of share-partitions that are not shown.
+    """
 
     member: Item
     record_count: int
     idle_ms: int | None
+    is_all: bool = True
 
 
 def hung_line(hung: Hung) -> str:
@@ -78,7 +82,7 @@ def hung_line(hung: Hung) -> str:
     )
     return (
         f"{name_of(hung.member)} seems to hang: its heartbeats come, but it {asked}, "
-        f"and it holds {counted(hung.record_count, 'record')}"
+        f"and it holds {counted(hung.record_count, 'record')}{'' if hung.is_all else ' of what is shown here'}"
     )
 
 

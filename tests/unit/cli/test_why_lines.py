@@ -61,7 +61,7 @@ def hanging(idle_ms: int, count: int = 1, *, is_fetching: bool = False, **said: 
     runs = [run("Acquired", 7 + number, 7 + number, 1, name) for number, name in enumerate(names)]
     sessions = [session(name, idle_ms=idle_ms, is_fetching=is_fetching) for name in names]
     found = found_of(group, runs, sessions, **said)
-    return GroupDiagnosis({}, group, [found], 0, NOON_MS)
+    return GroupDiagnosis({}, group, [found], 0, NOON_MS, held=dict.fromkeys(names, 1))
 
 
 def test_a_member_that_is_heard_and_holds_records_and_asks_for_nothing_is_named_above() -> None:

@@ -4,7 +4,9 @@ from itertools import count
 
 import pytest
 
+from kproxy.clients.diagnosis import looks
 from kproxy.clients.diagnosis.looks import (
+    HUNG_MS,
     PATIENCE_S,
     Place,
     backing_cluster,
@@ -12,6 +14,7 @@ from kproxy.clients.diagnosis.looks import (
     diagnosed_groups,
 )
 from kproxy.clients.failures import NotThere
+from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
@@ -60,6 +63,42 @@ def test_what_blocks_a_group_that_everybody_left_is_found_in_what_the_state_log_
     assert found.facts["behind it"] == "7 Acknowledged"
     assert found.facts["next"] == "nothing, until a member joins the group"
     assert found.facts["window"].startswith("full: 10 records in flight")
+
+
+def hanging_on_two_share_partitions() -> Inspectable:
+    """A member whose heartbeats come, and that has asked for nothing for long."""
+    inspectable = several_groups(1)
+    acquire(inspectable.share_partition(group_id="group-0"), "member-0", 100, 102)
+    acquire(inspectable.share_partition(group_id="group-0", partition=1), "member-0", 100, 499)
+    inspectable.open_session("member-0", (ORDERS, 0), (ORDERS, 1), group_id="group-0")
+    inspectable.clock.advance(HUNG_MS)
+    group = inspectable.coordinator.find(GroupId("group-0"))
+    assert group is not None
+    group.members[MemberId("member-0")].heard_ms = HUNG_MS
+    return inspectable
+
+
+def test_of_a_member_that_hangs_all_records_are_told_that_it_holds_wherever_they_are() -> None:
+    # When
+    with serving(hanging_on_two_share_partitions().server()) as url:
+        found = diagnosed_group(url, "group-0", most=1)
+
+    # Then
+    assert [(hung.member["memberId"], hung.record_count, hung.is_all) for hung in found.hung] == [
+        ("member-0", 403, True)
+    ]
+
+
+def test_where_very_much_is_in_flight_what_is_shown_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(looks, "MOST_HELD", 402)
+
+    # When
+    with serving(hanging_on_two_share_partitions().server()) as url:
+        found = diagnosed_group(url, "group-0", most=1)
+
+    # Then
+    assert [(hung.record_count, hung.is_all) for hung in found.hung] == [(3, False)]
 
 
 def test_a_place_that_the_group_does_not_consume_is_not_there() -> None:

@@ -163,3 +163,9 @@ def test_a_member_that_hangs_is_told_with_what_it_holds(idle_ms: int | None, ask
     assert hung_line(Hung(member(), 60, idle_ms)) == (
         f"alice (pod-2) seems to hang: its heartbeats come, but it {asked}, and it holds 60 records"
     )
+
+
+def test_of_a_member_that_hangs_it_is_told_that_not_all_was_counted() -> None:
+    assert hung_line(Hung(member(), 60, 102_000, is_all=False)).endswith(
+        "it holds 60 records of what is shown here"
+    )
