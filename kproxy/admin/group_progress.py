@@ -103,7 +103,8 @@ class GroupProgress:
         share_partition = self.directory.find(key)
         if share_partition is not None:
             return live_window(share_partition, name)
-        return replace(self._durable(key, name), not_live_reason=self.directory.why_not_live(key))
+        window, why_not_live = self._durable(key, name), self.directory.why_not_live(key)
+        return replace(window, not_live_reason=why_not_live) if why_not_live else window
 
     def _durable(self, key: SharePartitionKey, name: str | None) -> SharePartitionWindow:
         slots = self.state_log()

@@ -1,7 +1,9 @@
 """Groups that read committed records only, with real transactions, real clients, and the reference beside kproxy."""
 
 import pytest
+from click.testing import CliRunner
 
+from kproxy.cli.main import cli
 from tests.real_kafka import administration
 from tests.real_kafka.accounts import receive_values
 from tests.real_kafka.everyday import clients_behind
@@ -114,6 +116,36 @@ def test_aborted_batches_are_cut_out_and_what_lies_behind_an_open_transaction_wa
     assert before == [(0, 2, 1), (5, 6, 1)]
     assert while_open == []
     assert after == [(7, 10, 1)]
+
+
+@pytest.mark.parametrize("behind", [KPROXY_REFERENCE, KPROXY_OLDEST])
+def test_the_command_why_names_the_transaction_that_records_wait_for(
+    share_endpoint: EndpointsOfSession, behind: str
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+    kproxy = endpoint.kproxy
+    assert kproxy is not None
+    topic, group = endpoint.new_topic(), endpoint.new_group()
+    configure(endpoint, group, "read_committed")
+    administration.produce(endpoint.bootstrap_servers, topic, "a")
+    producer = a_producer(endpoint, topic)
+    producer.write("bc")
+
+    # When
+    with RawShareMember(endpoint.bootstrap_servers, group=group, topic=topic) as member:
+        member.join()
+        before = acquired(member)
+        member.acknowledge(0, 0, ACCEPT)
+        (found,) = kproxy.group_item(group)["sharePartitions"]
+        said = CliRunner().invoke(cli, ["why", "-g", group, "--admin-url", kproxy.admin_url]).stdout
+    producer.commit()
+
+    # Then
+    assert before == [(0, 0, 1)]
+    assert (found["startOffset"], found["lastStableOffset"], found["logEndOffset"]) == (1, 1, 3)
+    assert "and what is next, offset 1, waits for a transaction to end" in said
+    assert "next:         nothing, until the transaction that began at offset 1 ends" in said
 
 
 @beside_the_reference
