@@ -74,17 +74,22 @@ class WakingTurns:
         self._is_turn_watched = False
         self._begun_count = 0
         self._make_room()
+        if self._line:
+            # Right before those who are woken: what else is done in between is not their work.
+            asyncio.get_running_loop().call_soon(self._note_begin)
         while self._line and self._begun_count < self._room:
             place = self._line.popleft()
             if not place.done():
                 place.set_result(None)
                 self._begun_count += 1
         if self._begun_count:
-            self._woke_s = self._seconds()
             self._watch_turn()
 
+    def _note_begin(self) -> None:
+        self._woke_s = self._seconds()
+
     def _make_room(self) -> None:
-        """Say how many may begin now, by how long those took that were woken last: they did so in this turn."""
+        """Say how many may begin now, by how long those took that were woken last: they went on right before this."""
         if self._woke_s is None:
             return
         is_long = self._seconds() - self._woke_s > LONG_TURN_SECONDS

@@ -75,6 +75,27 @@ async def test_half_as_many_begin_behind_a_long_turn_and_twice_as_many_behind_a_
     assert per_turn == [4, 4, 2, 1, 1, 1, 2, 4, 4, 1]
 
 
+async def test_as_many_as_ever_begin_while_others_keep_the_loop_busy() -> None:
+    """Else a loop that is busy with what it relays would let next to nobody begin."""
+    # Given
+    beginners = Beginners()
+
+    async def relay() -> None:
+        while True:
+            beginners.now_s += 0.03
+            await asyncio.sleep(0)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        others = [tasks.create_task(relay()), tasks.create_task(beginners.count_turns())]
+        await asyncio.gather(*(beginners.begin(number) for number in range(5 * BOUND)))
+        for other in others:
+            other.cancel()
+
+    # Then
+    assert set(Counter(beginners.begun_in).values()) == {BOUND}
+
+
 async def test_who_comes_later_stands_behind_those_who_wait() -> None:
     # Given
     beginners = Beginners()
