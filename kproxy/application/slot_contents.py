@@ -87,12 +87,16 @@ class _Places:
     """
 
     def __init__(self) -> None:
+        self._slots: StateSlots | None = None
         self._numbers: dict[str, int] = {}
         self._forgetting: asyncio.TimerHandle | None = None
 
     def of(self, slots: StateSlots) -> Callable[[str], int]:
-        """Return what tells the number of a group's slot. What it is asked for is what is kept for the next look."""
-        before, numbers = self._numbers, dict[str, int]()
+        """Return what tells the number of a group's slot. What it is asked for is what is kept for the next look.
+
+        Of other slots nothing is kept: there may be another number of them.
+        """
+        before, numbers = self._numbers if slots is self._slots else {}, dict[str, int]()
 
         def number_of(group_id: str) -> int:
             number = numbers.get(group_id)
@@ -105,12 +109,12 @@ class _Places:
 
         if self._forgetting is not None:
             self._forgetting.cancel()
-        self._numbers = numbers
+        self._slots, self._numbers = slots, numbers
         self._forgetting = asyncio.get_running_loop().call_later(PLACES_KEPT_SECONDS, self._forget)
         return number_of
 
     def _forget(self) -> None:
-        self._numbers = {}
+        self._slots, self._numbers = None, {}
 
 
 def _by_slot(generation: object, groups: ShareGroups, slot_of: Callable[[str], int]) -> _BySlot:

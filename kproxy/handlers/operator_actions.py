@@ -135,7 +135,8 @@ class OperatorActions:
             writes.abandon()
         if refused:
             self._services.availability.signal(key)  # what was to be archived may be available again
-            raise _as_told(refused[key], settlement, share_partition)
+            is_there = self._services.directory.find(key) is share_partition
+            raise _as_told(refused[key], settlement, share_partition if is_there else None)
         return told
 
     def sessions_of(
@@ -206,7 +207,9 @@ class OperatorActions:
         return SettledRuns(settlement, client_ids)
 
 
-def _as_told(refusal: ApiError, settlement: OperatorSettlement, share_partition: SharePartition) -> ApiError:
+def _as_told(
+    refusal: ApiError, settlement: OperatorSettlement, share_partition: SharePartition | None
+) -> ApiError:
     """Return a refusal in the words of who asked once, and not of a member that asks again."""
     if not isinstance(refusal, _CERTAIN):
         return StateLogUnavailable(
@@ -218,12 +221,12 @@ def _as_told(refusal: ApiError, settlement: OperatorSettlement, share_partition:
     return type(refusal)(f"it is not in the log: {refusal}; but {changed}: look again")
 
 
-def _changed_meanwhile(settlement: OperatorSettlement, share_partition: SharePartition) -> str:
+def _changed_meanwhile(settlement: OperatorSettlement, share_partition: SharePartition | None) -> str:
     """Tell what is not as it was before a settlement that was refused; empty when all of it is.
 
-    What was released may have been acquired before the refusal came.
+    What was released may have been acquired before the refusal came. None: it was discarded, or its slot was lost.
     """
-    if share_partition.is_fenced:
+    if share_partition is None:
         return (
             "all that was in flight of the partition is let go of, so that nobody holds any of it, and what is not "
             "done with is delivered again"

@@ -1,6 +1,7 @@
 """A peer on a loopback socket that says exactly what a test tells it, for everything a real broker never does."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
@@ -12,11 +13,14 @@ TURNS_TO_ACCEPT: Final = 4
 class ScriptedBroker:
     """Accepts connections; what came is in `received`, what goes out the test writes.
 
-    `reply`, when given, is called with each received chunk and returns bytes to send back.
+    `reply`, when given, is called with each received chunk and returns bytes to send back. It listens with `tls`.
     """
 
-    def __init__(self, reply: Callable[[bytes], bytes] | None = None) -> None:
+    def __init__(
+        self, reply: Callable[[bytes], bytes] | None = None, *, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._reply = reply
+        self._tls = tls
         self._server: asyncio.Server | None = None
         self._arrived = asyncio.Condition()
         self.received = b""
@@ -24,7 +28,7 @@ class ScriptedBroker:
         self._conversations: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
         return self
 
     async def __aexit__(

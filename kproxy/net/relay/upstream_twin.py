@@ -95,6 +95,10 @@ class UpstreamTwin(asyncio.BufferedProtocol):
         self._relay.traffic.open_twins += 1
         self._relay.twins.add(self)
 
+    def room_bytes(self) -> int:
+        """Return how much may be read of the broker at once: encrypted bytes, where they are."""
+        return len(self._relay.reads.room())
+
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as `BufferedProtocol` has it
         return self._relay.reads.room()
 

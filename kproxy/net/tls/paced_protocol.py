@@ -8,7 +8,7 @@ arrives.
 import asyncio
 import ssl
 import threading
-from typing import Final, Generic, Self, TypeVar, cast
+from typing import Final, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from kproxy.net.tls.paced_transport import RECORD_BYTES, PacedTransport, Served
 
@@ -26,6 +26,15 @@ class _ReadBuffer(threading.local):
 
 
 _read_buffer: Final = _ReadBuffer()
+
+
+@runtime_checkable
+class SparingReader(Protocol):
+    """A protocol that says how much may be read for it at once: `UpstreamTwin`."""
+
+    def room_bytes(self) -> int:
+        """Return how many bytes, one at least."""
+        ...
 
 
 class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
@@ -46,7 +55,9 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         "_incoming",
         "_loop",
         "_outgoing",
+        "_room_bytes",
         "_shaken",
+        "_sparing",
         "_tcp",
         "_tls",
         "_transport",
@@ -75,6 +86,9 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         self._loop = asyncio.get_running_loop()
         self._shaken: asyncio.Future[None] = self._loop.create_future()
         self._error: Exception | None = None
+        served: object = protocol
+        self._sparing = served if isinstance(served, SparingReader) else None
+        self._room_bytes = _READ_BYTES
 
     @property
     def is_shaken(self) -> bool:
@@ -113,12 +127,15 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
             self._shake_hands()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as `BufferedProtocol` has it
-        return _read_buffer.view
+        if self._sparing is None:
+            return _read_buffer.view
+        self._room_bytes = min(self._sparing.room_bytes(), _READ_BYTES)
+        return _read_buffer.view[: self._room_bytes]
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._error is not None:
             return
-        if nbytes == _READ_BYTES:
+        if nbytes == self._room_bytes:
             self._rest()
         self.heard_ms, was_shaken = int(self._loop.time() * 1000), self._transport is not None
         came, is_over = _read_buffer.view[:nbytes], False

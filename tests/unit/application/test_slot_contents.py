@@ -159,6 +159,30 @@ async def test_slots_that_are_loaded_one_after_the_other_look_for_no_group_twice
         assert {f"configured in {slot}" for slot in range(SLOT_COUNT)} < set(looks)
 
 
+async def test_a_group_is_looked_for_anew_when_there_is_another_number_of_slots() -> None:
+    """State topics that were deleted may be made anew with more partitions."""
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        world, keys = await live_world()
+        claims, directory = backing.claims(await backing.found()), SlotDirectory()
+        directory.open(backing.idle_slots(claims, SLOT_COUNT))
+        contents = SlotContents(directory, lambda: world.groups)
+        contents.slot_left(0)
+        await asyncio.sleep(0)
+        more = backing.idle_slots(claims, 5)
+        directory.close("the topics are others")
+        directory.open(more)
+
+        # When
+        for number in {more.slot_of_group(group_of_slot(slot)).number for slot in keys}:
+            contents.slot_lost(number)
+
+        # Then
+        assert live_keys(world) == set()
+        assert world.groups.coordinator.group_ids == ()
+
+
 async def test_what_began_between_the_losses_of_two_slots_goes_with_its_slot() -> None:
     # Given
     async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:

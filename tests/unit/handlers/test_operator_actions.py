@@ -283,6 +283,32 @@ async def test_who_asked_hears_that_what_could_not_be_taken_back_is_held_by_nobo
     )
 
 
+async def test_who_asked_hears_that_the_slot_was_lost_before_what_was_live_of_it_is_let_go_of() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await alice_holds(world)
+    world.state_log.hold_writes = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        archiving = tasks.create_task(refused_archive(world))
+        await until_all_wait()
+        world.groups.directory.end(group_ids=[GroupId("g")])
+        world.state_log.refuse_held_writes(StateNotWritten("its slot was lost"))
+
+    # Then
+    assert archiving.result().startswith(
+        "it is not in the log: its slot was lost; but all that was in flight of the partition is let go of"
+    )
+
+
+async def refused_archive(world: ShareGroupWorld) -> str:
+    """Return what is said to who archives the first record, which is refused."""
+    with pytest.raises(StateNotWritten) as raised:
+        await world.groups.operators.settle(world.key(), OperatorAction.ARCHIVE, [(0, 0)], reason=WHY)
+    return str(raised.value)
+
+
 async def test_what_nobody_fetches_from_cannot_be_settled_and_the_remedy_is_told() -> None:
     # Given
     world = ShareGroupWorld()

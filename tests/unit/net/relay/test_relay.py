@@ -22,6 +22,7 @@ from kproxy.wire.messages.share_fetch_response import (
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import RelayUnderTest, ended, request, response, settled, share_fetch
+from tests.unit.net.tls_contexts import dialling, listening
 from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
@@ -129,8 +130,11 @@ async def test_a_reader_that_stands_still_slows_nobody_else() -> None:
         assert held < 2 * MIB
 
 
-async def test_many_readers_that_stand_still_hold_little_more_than_the_budget() -> None:
-    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
+@pytest.mark.parametrize("security", ["plaintext", "tls"])
+async def test_many_readers_that_stand_still_hold_little_more_than_the_budget(security: str) -> None:
+    tls, broker_tls = (None, None) if security == "plaintext" else (listening().context, dialling())
+    async with ScriptedBroker(tls=tls) as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
+        under_test.relay.broker_tls = broker_tls
         stuck = [await under_test.connect_unread() for _ in range(40)]
         await broker.until_connections(len(stuck))
 
