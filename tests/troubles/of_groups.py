@@ -40,7 +40,7 @@ class GroupBehind(OfAGroup):
     """A member accepted the first of three old records, and left."""
 
     told: ClassVar[Mapping[str, Told]] = {
-        "kproxy why -g GROUP": says("{GROUP} is Empty", "lag 2", "nobody consumes"),
+        "kproxy why -g GROUP": says("{GROUP} is Empty", "lag 2", "the group has no members"),
         "kproxy groups describe GROUP": says("{GROUP}", "{TOPIC}"),
         "kproxy top --sort pain --count 1": says("{GROUP}"),
     }
