@@ -1,14 +1,11 @@
 import json
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from click.testing import CliRunner
 
 from kproxy.cli.main import cli
+from tests.in_memory.scripted_admin_port import an_http_server
 from tests.unit.cli.test_fleet_lines import FLEET
 
 STATUS = {
@@ -29,27 +26,6 @@ STATUS = {
         }
     ],
 }
-
-
-@contextmanager
-def an_http_server(body: str, status: int = 200) -> Iterator[str]:
-    """Answers every GET with `body`; yields its URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class calls it so
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def test_the_status_is_shown_as_facts_and_a_table() -> None:
