@@ -17,14 +17,13 @@ from kproxy.admin.progress_views import (
 from kproxy.admin.share_views import TopicNames
 from kproxy.admin.state_log_views import StateLogSlots
 from kproxy.admin.turns import in_order, in_turns
-from kproxy.admin.windows_in_flight import LimitsOf
+from kproxy.admin.windows_in_flight import LimitsOf, initialized_keys
 from kproxy.errors import ApiError
 from kproxy.handlers.backlog import Backlog, Backlogs
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import Clock
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey
-from kproxy.share.share_group_image import StateTopics
 
 WINDOWS_AT_ONCE: Final = 100
 """After so many, about a millisecond, whoever waits for the proxy has a turn."""
@@ -93,9 +92,7 @@ class GroupProgress:
         """Return what is live, and what the groups have initialized. Groups know names that the cluster forgot."""
         found = {key: self.topic_name(key.topic_id) async for key in in_turns(live)}
         async for group_id in in_turns(group_ids, at_once=WINDOWS_AT_ONCE):
-            group = self.coordinator.find(group_id)
-            initialized = {} if group is None else group.topics.state_partitions.initialized
-            async for key, name in in_turns(_named_keys(group_id, initialized)):
+            async for key, name in in_turns(initialized_keys(self.coordinator, group_id)):
                 found[key] = name  # noqa: PERF403 - to take over a whole dictionary has no turns
         return found
 
@@ -115,9 +112,3 @@ class GroupProgress:
         except ApiError as refusal:
             return unknown_window(key, name, str(refusal))
         return durable_window(key, state, name, self.limits_of(key.group_id).partition_max_record_locks)
-
-
-def _named_keys(group_id: GroupId, topics: StateTopics) -> Iterator[tuple[SharePartitionKey, str]]:
-    for topic_id, topic in topics.items():
-        for partition in topic.partitions:
-            yield SharePartitionKey(group_id, topic_id, partition), topic.topic_name

@@ -74,16 +74,12 @@ class WindowsInFlight:
     async def _durable(self, wanted: Mapping[str, str]) -> AsyncIterator[SharePartitionKey]:
         group_ids = [GroupId(wanted["group"])] if "group" in wanted else self.coordinator.group_ids
         async for group_id in in_turns(group_ids):
-            group = self.coordinator.find(group_id)
-            initialized = {} if group is None else group.topics.state_partitions.initialized
-            for topic_id, topic in initialized.items():
-                async for partition in in_turns(topic.partitions):
-                    key = SharePartitionKey(group_id, topic_id, partition)
-                    if not _is_asked_for(key, topic.topic_name, wanted) or self.directory.find(key):
-                        continue
-                    state = self._state_of(key)
-                    if state is not None and state.state_batches:
-                        yield key
+            async for key, name in in_turns(initialized_keys(self.coordinator, group_id)):
+                if not _is_asked_for(key, name, wanted) or self.directory.find(key):
+                    continue
+                state = self._state_of(key)
+                if state is not None and state.state_batches:
+                    yield key
 
     def _name(self, key: SharePartitionKey) -> str | None:
         name = self.topic_name(key.topic_id)
@@ -110,6 +106,17 @@ class WindowsInFlight:
             )
         except KproxyError:
             return None  # it contradicts itself: whoever fetches is told
+
+
+def initialized_keys(
+    coordinator: GroupCoordinator, group_id: GroupId
+) -> Iterator[tuple[SharePartitionKey, str]]:
+    """Yield the share-partitions that a group has initialized, with the names of their topics: no group, none."""
+    group = coordinator.find(group_id)
+    topics = {} if group is None else group.topics.state_partitions.initialized
+    for topic_id, topic in topics.items():
+        for partition in topic.partitions:
+            yield SharePartitionKey(group_id, topic_id, partition), topic.topic_name
 
 
 def _is_asked_for(key: SharePartitionKey, name: str | None, wanted: Mapping[str, str]) -> bool:

@@ -7,12 +7,12 @@ from kproxy.admin.group_progress import WINDOWS_AT_ONCE, GroupProgress
 from kproxy.admin.progress_views import SharePartitionProgress
 from kproxy.admin.turns import AT_ONCE
 from kproxy.handlers.isolation_levels import IsolationLevel
-from kproxy.share.heartbeat import Heartbeat, TopicPartitions
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
-from kproxy.share.limits import GroupLimits, ShareLimits
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicIdPartition
+from kproxy.share.limits import ShareLimits
 from tests.in_memory.inspectable import NOON_MS, ORDERS, PAYMENTS, Inspectable
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_partition_reader import InMemoryLog
+from tests.in_memory.wide_groups import initialize_narrow_topics
 from tests.worlds.waiting import turns_during
 
 WORKERS = GroupId("workers")
@@ -216,13 +216,7 @@ async def test_others_have_turns_while_what_a_group_has_initialized_of_many_narr
 ):
     # Given
     inspectable = Inspectable()
-    topics = {
-        f"topic-{number:04}": TopicPartitions(TopicId(f"id-of-topic-{number:04}".encode()), 4)
-        for number in range(AT_ONCE)
-    }
-    heartbeat = Heartbeat(WORKERS, MemberId("alice"), 0, None, tuple(topics), "client", "/127.0.0.1")
-    begun = inspectable.coordinator.admit(heartbeat, topics=topics, limits=GroupLimits(), now_ms=0)
-    inspectable.coordinator.initialized(WORKERS, [key for topic in begun for key in topic.share_partitions()])
+    initialize_narrow_topics(inspectable, WORKERS, count=AT_ONCE)
 
     # When
     turn_count = await turns_during(looking_at(inspectable)._names([WORKERS], ()))

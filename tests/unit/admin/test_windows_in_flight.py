@@ -8,9 +8,11 @@ import pytest
 from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.questions import Endpoint, Question
 from kproxy.admin.turns import AT_ONCE
+from kproxy.share.identifiers import GroupId
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from tests.in_memory.inspectable import Inspectable, acquire, answer_to
+from tests.in_memory.wide_groups import initialize_narrow_topics
 from tests.worlds.waiting import turns_during
 
 TRIED_TWICE = StateBatch(100, 104, RecordState.AVAILABLE, 2)
@@ -136,3 +138,16 @@ async def test_others_have_turns_while_very_many_that_nobody_fetches_from_are_lo
 
     # Then
     assert turn_count >= 1
+
+
+async def test_others_have_turns_while_a_group_of_many_narrow_topics_is_gone_through() -> None:
+    # Given
+    inspectable = Inspectable()
+    initialize_narrow_topics(inspectable, GroupId("workers"), count=AT_ONCE)
+    in_flight = LocalAnswers(inspectable.inspected()).answer(Question(Endpoint.IN_FLIGHT))
+
+    # When
+    turn_count = await turns_during(in_flight)
+
+    # Then
+    assert turn_count >= 4
