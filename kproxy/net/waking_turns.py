@@ -15,8 +15,8 @@ from typing import Final
 MOST_IN_A_TURN: Final = 16
 """How many begin in one turn: some 6 ms."""
 
-LONG_TURN_SECONDS: Final = 0.02
-"""After a turn that took longer half as many begin, one at least, and after another twice as many, up to the most."""
+LONG_SECONDS: Final = 0.02
+"""Nobody begins in a turn behind those who took longer than this in it."""
 
 
 class WakingTurns:
@@ -24,45 +24,73 @@ class WakingTurns:
 
     Who comes when there is room in the turn, and nobody waits, goes on without a pause. The loop tells nobody when a
     turn ends, so a callback finds that out; for the first half of the room there is none, so that who begins alone
-    costs the loop nothing. Those count until the next callback: a turn has room for half as many at least.
+    costs the loop nothing. Those count until the next callback: a turn has room for half as many at least, and who
+    comes long behind the first of them begins in the next turn, for nobody knows whether this is still the same one.
+
+    Those who are woken go on right behind each other, so what else keeps the loop busy is not taken for theirs.
     """
 
     __slots__ = (
+        "_again",
+        "_are_waking",
+        "_began_s",
         "_begun_count",
         "_is_turn_watched",
         "_line",
         "_most",
-        "_room",
         "_seconds",
         "_unwatched",
-        "_woke_s",
     )
 
     def __init__(
         self, most: int = MOST_IN_A_TURN, *, seconds: Callable[[], float] = time.perf_counter
     ) -> None:
-        self._most = self._room = most
+        self._most = most
         self._seconds = seconds
-        self._woke_s: float | None = None
         self._unwatched = most // 2
         self._begun_count = 0
+        self._began_s: float | None = None
+        """When the first of those began who are counted."""
         self._is_turn_watched = False
+        self._are_waking = False
+        """Whether there are some who were woken for this turn, and may not have gone on yet."""
         self._line: deque[asyncio.Future[None]] = deque()
+        self._again: list[asyncio.Future[None]] = []
+        """Who was woken in a turn that those before them had used up: they stand before the line."""
 
     def __len__(self) -> int:
         """How many wait for a later turn; who is cancelled counts until that."""
-        return len(self._line)
+        return len(self._line) + len(self._again)
 
     async def begin(self) -> None:
         """Return when the caller may begin: at once, or in a later turn. Who is cancelled takes nobody's place."""
-        if self._begun_count < self._most and not self._line:
+        if self._has_room():
             self._begun_count += 1
             if self._begun_count > self._unwatched:
                 self._watch_turn()
             return
+        self._watch_turn()
+        await self._wait_in(self._line)
+        while self._is_used_up():
+            await self._wait_in(self._again)
+
+    async def _wait_in(self, places: deque[asyncio.Future[None]] | list[asyncio.Future[None]]) -> None:
         place = asyncio.get_running_loop().create_future()
-        self._line.append(place)
+        places.append(place)
         await place
+
+    def _has_room(self) -> bool:
+        """Whether who comes now begins at once."""
+        if self._line or self._are_waking or self._begun_count >= self._most:
+            return False
+        return not self._is_used_up()
+
+    def _is_used_up(self) -> bool:
+        """Whether those who began in this turn took long; notes when the first did."""
+        now_s = self._seconds()
+        if self._began_s is None:
+            self._began_s = now_s
+        return now_s - self._began_s > LONG_SECONDS
 
     def _watch_turn(self) -> None:
         if not self._is_turn_watched:
@@ -73,25 +101,14 @@ class WakingTurns:
         """Let those begin whose turn it is: they do so in the next turn, before this is called again."""
         self._is_turn_watched = False
         self._begun_count = 0
-        self._make_room()
-        if self._line:
-            # Right before those who are woken: what else is done in between is not their work.
-            asyncio.get_running_loop().call_soon(self._note_begin)
-        while self._line and self._begun_count < self._room:
+        self._began_s = None
+        self._line.extendleft(reversed(self._again))
+        self._again.clear()
+        while self._line and self._begun_count < self._most:
             place = self._line.popleft()
             if not place.done():
                 place.set_result(None)
                 self._begun_count += 1
-        if self._begun_count:
+        self._are_waking = self._begun_count > 0
+        if self._are_waking:
             self._watch_turn()
-
-    def _note_begin(self) -> None:
-        self._woke_s = self._seconds()
-
-    def _make_room(self) -> None:
-        """Say how many may begin now, by how long those took that were woken last: they went on right before this."""
-        if self._woke_s is None:
-            return
-        is_long = self._seconds() - self._woke_s > LONG_TURN_SECONDS
-        self._room = max(self._room // 2, 1) if is_long else min(2 * self._room, self._most)
-        self._woke_s = None

@@ -54,25 +54,89 @@ async def test_of_many_that_begin_together_only_so_many_do_in_a_turn_in_their_or
     assert set(Counter(beginners.begun_in).values()) == {BOUND}
 
 
-async def test_half_as_many_begin_behind_a_long_turn_and_twice_as_many_behind_a_short_one() -> None:
+async def test_nobody_begins_in_a_turn_behind_those_who_took_long_in_it() -> None:
     # Given
     beginners = Beginners()
+    seconds = [0.03] * BOUND + [0.015] * BOUND + [0.001] * BOUND
 
-    async def take(number: int, seconds: float) -> None:
+    async def take(number: int) -> None:
         await beginners.begin(number)
-        beginners.now_s += seconds
+        beginners.now_s += seconds[number]
 
     # When
     async with asyncio.TaskGroup() as tasks:
         counting = tasks.create_task(beginners.count_turns())
-        long = [take(number, 0.03) for number in range(3 * BOUND)]
-        await asyncio.gather(*long, *(take(number, 0.0) for number in range(3 * BOUND, 6 * BOUND)))
+        await asyncio.gather(*(take(number) for number in range(3 * BOUND)))
         counting.cancel()
 
     # Then
     per_turn = [count for _, count in sorted(Counter(beginners.begun_in).items())]
-    assert beginners.names == list(range(6 * BOUND))
-    assert per_turn == [4, 4, 2, 1, 1, 1, 2, 4, 4, 1]
+    assert beginners.names == list(range(3 * BOUND))
+    assert per_turn == [1, 1, 1, 1, 2, 2, 4]
+
+
+async def test_each_burst_is_spread_out_like_the_first_one() -> None:
+    # Given
+    beginners = Beginners()
+
+    async def take(number: int) -> None:
+        await beginners.begin(number)
+        beginners.now_s += 0.03
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        counting = tasks.create_task(beginners.count_turns())
+        for _ in range(3):
+            await asyncio.gather(*(take(number) for number in range(BOUND // 2)))
+            await until_all_wait()
+        counting.cancel()
+
+    # Then
+    assert set(Counter(beginners.begun_in).values()) == {1}
+
+
+async def test_who_comes_while_others_are_woken_stands_behind_them() -> None:
+    # Given
+    beginners = Beginners()
+
+    async def take(number: int) -> None:
+        await beginners.begin(number)
+        beginners.now_s += 0.03
+
+    async def come_between(tasks: asyncio.TaskGroup) -> None:
+        for number in range(3, 8):
+            tasks.create_task(take(number))
+            await asyncio.sleep(0)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(3):
+            tasks.create_task(take(number))
+        tasks.create_task(come_between(tasks))
+
+    # Then
+    assert beginners.names == list(range(8))
+
+
+async def test_who_is_cancelled_while_its_turn_is_used_up_holds_up_nobody() -> None:
+    # Given
+    beginners = Beginners()
+
+    async def take(number: int) -> None:
+        await beginners.begin(number)
+        beginners.now_s += 0.03
+
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(take(number)) for number in range(2 * BOUND)]
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+        # When
+        waiting[BOUND - 1].cancel()
+
+    # Then
+    assert beginners.names == [number for number in range(2 * BOUND) if number != BOUND - 1]
+    assert len(beginners.turns) == 0
 
 
 async def test_as_many_as_ever_begin_while_others_keep_the_loop_busy() -> None:
