@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest, UnwritableStateRecord
+from kproxy.errors import ApiError, UnwritableStateRecord
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.statelog.append_draft import AppendDraft, DecidedOperation, WaitingOperation
 from kproxy.statelog.durable_state import DurableShareState
@@ -29,15 +29,13 @@ from kproxy.statelog.operations import (
     Move,
     Operation,
     Read,
+    ReadSummary,
     Write,
 )
+from kproxy.statelog.queue_places import MAX_WAITING, QueuePlaces
 from kproxy.statelog.share_coordinator import CoordinatorResult, ShareCoordinator, require_possible_write
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.tickets import Append, Ticket, refuse_all, settle_all
-from kproxy.wording import counted
-
-MAX_WAITING: Final = 100_000
-"""How many operations may wait for one state-log partition before newcomers are refused."""
 
 
 class _ColdRun:
@@ -60,16 +58,15 @@ class StateQueue:
     one record there, and no two operations of an append concern the same share-partition.
     """
 
-    __slots__ = ("_cold", "_coordinator", "_in_flight", "_latest", "_max_waiting", "_queue", "_waiting_count")
+    __slots__ = ("_cold", "_coordinator", "_in_flight", "_latest", "_places", "_queue")
 
     def __init__(self, coordinator: ShareCoordinator, *, max_waiting: int = MAX_WAITING) -> None:
         self._coordinator = coordinator
-        self._max_waiting = max_waiting
         self._queue: deque[WaitingOperation] = deque()
         self._latest: dict[SharePartitionKey, WaitingOperation] = {}
         self._cold: deque[_ColdRun] = deque()
         self._in_flight: AppendDraft | None = None
-        self._waiting_count = 0
+        self._places = QueuePlaces(max_waiting)
 
     @property
     def fold(self) -> StateLogFold:
@@ -79,7 +76,7 @@ class StateQueue:
     @property
     def waiting_count(self) -> int:
         """How many operations wait for an append or are in one."""
-        return self._waiting_count
+        return len(self._places)
 
     def waiting_work(self, at_most: int) -> int:
         """Return about how many operations the work is that waits, those of many runs counted for several.
@@ -96,28 +93,28 @@ class StateQueue:
     def submit(self, operation: Operation) -> Ticket:
         """Queue `operation`. A write that no state could take, or that finds the queue full, is refused at once.
 
-        Writes to one share-partition that follow each other under the same epochs become one record.
+        Writes to one share-partition that follow each other under the same epochs become one record. Whoever only looks
+        at what nothing is about to change is answered at once.
         """
         ticket = Ticket()
-        if self._waiting_count >= self._max_waiting:
-            ticket.refuse(
-                CoordinatorNotAvailable(
-                    f"the state log keeps {counted(self._waiting_count, 'operation')} waiting"
+        try:
+            if isinstance(operation, ReadSummary) and not self._is_changing(operation.key):
+                ticket.settle(self._coordinator.read_summary(operation.key).response)
+                return ticket
+            self._places.require_room(operation)
+            if isinstance(operation, Write):
+                # It would spoil those that it is merged with.
+                require_possible_write(
+                    operation.key, operation.state_epoch, operation.leader_epoch, operation.delta
                 )
-            )
+        except ApiError as refusal:
+            ticket.refuse(refusal)
             return ticket
         if isinstance(operation, ColdSnapshots):
             self._cold.append(_ColdRun(operation, ticket))
-        elif not isinstance(operation, Write):
+        elif not self._is_merged(operation, ticket):
             self._queue_up(operation, ticket)
-        elif (refusal := _refusal_of(operation)) is not None:
-            ticket.refuse(refusal)
-            return ticket
-        elif (latest := self._latest.get(operation.key)) is not None and latest.takes(operation):
-            latest.add(operation, ticket)
-        else:
-            self._queue_up(operation, ticket)
-        self._waiting_count += 1
+        self._places.take(operation)
         return ticket
 
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
@@ -173,11 +170,23 @@ class StateQueue:
         self._latest.clear()
         self._cold.clear()
         for refused in reversed(waiting):
-            self._waiting_count -= len(refused.tickets)
+            self._places.leave(refused.operation, len(refused.tickets))
             refuse_all(reversed(refused.tickets), error)
         for run in cold:
-            self._waiting_count -= 1
+            self._places.leave(run.operation)
             run.ticket.refuse(error)
+
+    def _is_changing(self, key: SharePartitionKey) -> bool:
+        """Whether something about `key` waits, or is in flight."""
+        return key in self._latest or (self._in_flight is not None and key in self._in_flight.keys)
+
+    def _is_merged(self, operation: KeyedOperation, ticket: Ticket) -> bool:
+        """Let a write become one record with what waits of its share-partition; tells whether it could."""
+        latest = self._latest.get(operation.key)
+        if not isinstance(operation, Write) or latest is None or not latest.takes(operation):
+            return False
+        latest.add(operation, ticket)
+        return True
 
     def _queue_up(self, operation: KeyedOperation, ticket: Ticket) -> None:
         waiting = WaitingOperation(operation, ticket)
@@ -319,28 +328,19 @@ class StateQueue:
             del self._latest[key]
 
     def _settle(self, waiting: WaitingOperation, response: object) -> None:
-        self._waiting_count -= len(waiting.tickets)
+        self._places.leave(waiting.operation, len(waiting.tickets))
         settle_all(waiting.tickets, response)
 
     def _refuse(self, waiting: WaitingOperation, refusal: ApiError) -> None:
-        self._waiting_count -= len(waiting.tickets)
+        self._places.leave(waiting.operation, len(waiting.tickets))
         refuse_all(waiting.tickets, refusal)
 
     def _settle_cold_runs(self) -> None:
         """Settle the runs of which every snapshot is durable, but for those that were too large."""
         while self._cold and self._cold[0].keys is not None and not self._cold[0].keys:
             run = self._cold.popleft()
-            self._waiting_count -= 1
+            self._places.leave(run.operation)
             if run.refusal is None:
                 run.ticket.settle(run.count)
             else:
                 run.ticket.refuse(run.refusal)
-
-
-def _refusal_of(write: Write) -> InvalidRequest | None:
-    """Return why no state could take `write`: it would spoil those that it is merged with."""
-    try:
-        require_possible_write(write.key, write.state_epoch, write.leader_epoch, write.delta)
-    except InvalidRequest as refusal:
-        return refusal
-    return None

@@ -1,10 +1,13 @@
-"""`OrderedStateLog`: a state log whose writes become durable, or are refused, in the order in which they came."""
+"""`OrderedStateLog`: a state log whose writes become durable, or are refused, in the order in which they came.
+
+One that is full refuses writes as they come, whatever becomes of those that wait.
+"""
 
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from kproxy.errors import ApiError
+from kproxy.errors import ApiError, StateNotWritten
 from kproxy.handlers.ports import OnRefused
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import StateDelta
@@ -26,6 +29,7 @@ class OrderedStateLog(BreakableStateLog):
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_full = False
         self._is_holding = False
         self._queue: list[_Queued] = []
         self._went_on = asyncio.Event()
@@ -59,8 +63,11 @@ class OrderedStateLog(BreakableStateLog):
         on_refused: OnRefused | None = None,
     ) -> Awaitable[None]:
         outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        write = Write(key, state_epoch, leader_epoch, delta, actors)
-        self._queue.append(_Queued(write, on_refused, outcome))
+        queued = _Queued(Write(key, state_epoch, leader_epoch, delta, actors), on_refused, outcome)
+        if self.is_full:
+            _refuse(queued, StateNotWritten("too many wait"))
+            return asyncio.shield(outcome)
+        self._queue.append(queued)
         if not self._is_holding:
             self._end_hold(None)
         return asyncio.shield(outcome)
@@ -72,9 +79,13 @@ class OrderedStateLog(BreakableStateLog):
             refusal = failure or self.memory.run(queued.write).refusal
             if refusal is None:
                 queued.outcome.set_result(None)
-                continue
-            if queued.on_refused is not None:
-                queued.on_refused(refusal)
-            queued.outcome.set_exception(refusal)
-            queued.outcome.exception()  # maybe nobody waits for it
+            else:
+                _refuse(queued, refusal)
         self._went_on.set()
+
+
+def _refuse(queued: _Queued, refusal: ApiError) -> None:
+    if queued.on_refused is not None:
+        queued.on_refused(refusal)
+    queued.outcome.set_exception(refusal)
+    queued.outcome.exception()  # maybe nobody waits for it

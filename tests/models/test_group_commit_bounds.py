@@ -1,13 +1,12 @@
 """What bounds appends, what a failure does, and snapshots that wait for room."""
 
+from collections.abc import Callable
+
 import pytest
 
-from kproxy.errors import (
-    CoordinatorNotAvailable,
-    StateLogUnavailable,
-)
+from kproxy.errors import CoordinatorNotAvailable, StateLogUnavailable, StateNotWritten
 from kproxy.share.identifiers import StateEpoch
-from kproxy.statelog.operations import ColdSnapshots, Delete, Initialize, Load
+from kproxy.statelog.operations import ColdSnapshots, Delete, Initialize, Load, ReadSummary
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_queue import StateQueue
@@ -85,14 +84,96 @@ def test_a_full_queue_refuses_newcomers() -> None:
     # Given
     queue = a_queue(a_snapshot(), max_waiting=2)
     queue.submit(an_acknowledgement(5))
+    queue.submit(Load(OTHER_KEY))
+
+    # When
+    refused = queue.submit(Delete(KEY))
+
+    # Then
+    assert type(refused.refusal) is CoordinatorNotAvailable
+    assert queue.waiting_count == 2
+
+
+def test_a_write_that_finds_the_queue_full_is_certainly_not_written() -> None:
+    """So that what it tells of is taken back: other members would be given what is held, were it discarded."""
+    # Given
+    queue = a_queue(a_snapshot(), max_waiting=2)
+    queue.submit(an_acknowledgement(5))
     queue.submit(an_acknowledgement(6))
 
     # When
     refused = queue.submit(an_acknowledgement(7))
 
     # Then
-    assert type(refused.refusal) is CoordinatorNotAvailable
+    assert type(refused.refusal) is StateNotWritten
     assert queue.waiting_count == 2
+
+
+@pytest.mark.parametrize(
+    "other", [Load(OTHER_KEY), Delete(OTHER_KEY), Initialize(OTHER_KEY, StateEpoch(0), 0)]
+)
+def test_half_of_the_places_are_for_writes_alone(other: Load | Delete | Initialize) -> None:
+    # Given
+    queue = a_queue(a_snapshot(), max_waiting=4)
+    others = [queue.submit(other), queue.submit(other)]
+
+    # When
+    refused, writes = queue.submit(other), [queue.submit(an_acknowledgement(offset)) for offset in (5, 6)]
+
+    # Then
+    assert type(refused.refusal) is CoordinatorNotAvailable
+    assert not any(ticket.is_done for ticket in [*others, *writes])
+
+
+def test_places_are_free_again_whatever_became_of_those_who_had_them() -> None:
+    # Given
+    queue = a_queue(a_snapshot(), max_waiting=4)
+    ends: list[Callable[[], object]] = [
+        lambda: append_everything(queue),
+        lambda: queue.fail(StateLogUnavailable("gone")),
+    ]
+
+    # When
+    for end in ends:
+        for operation in (Load(KEY), ColdSnapshots(0), an_acknowledgement(5), an_acknowledgement(6)):
+            queue.submit(operation)
+        end()
+
+    # Then
+    assert queue.waiting_count == 0
+    assert not any(queue.submit(operation).is_done for operation in (Load(KEY), ColdSnapshots(0)))
+
+
+def test_who_only_looks_at_what_nothing_changes_is_answered_at_once() -> None:
+    """Whatever number is asked for, then, takes no place from anybody."""
+    # Given
+    queue = a_queue(a_snapshot(), max_waiting=2)
+    queue.submit(Load(OTHER_KEY))
+    queue.submit(an_acknowledgement(6, key=OTHER_KEY))
+
+    # When
+    ticket = queue.submit(ReadSummary(KEY))
+
+    # Then
+    assert ticket.response == queue.fold.states[KEY]
+
+
+def test_who_looks_at_what_is_being_changed_is_answered_behind_that() -> None:
+    # Given
+    queue = a_queue(a_snapshot())
+    queue.submit(an_acknowledgement(5))
+    waiting = queue.submit(ReadSummary(KEY))
+    next_append(queue)
+
+    # When
+    in_flight = queue.submit(ReadSummary(KEY))
+    is_early = waiting.is_done or in_flight.is_done
+    queue.succeeded(queue.fold.applied_offset + 1)
+    append_everything(queue)
+
+    # Then
+    assert not is_early
+    assert waiting.response == in_flight.response == queue.fold.states[KEY]
 
 
 def test_what_is_settled_makes_room() -> None:

@@ -55,7 +55,21 @@ class Refused:
     steps: tuple["Step", ...]
 
 
-Step: TypeAlias = Fetches | Says | Passes | Refused
+@dataclass(frozen=True)
+class Waits:
+    """What happens is written, but later than all of it happened."""
+
+    steps: tuple["Step", ...]
+
+
+@dataclass(frozen=True)
+class Full:
+    """What happens is refused at once, for the queue of the log is full."""
+
+    steps: tuple["Step", ...]
+
+
+Step: TypeAlias = Fetches | Says | Passes | Refused | Waits | Full
 HAPPENS = (
     st.builds(Fetches, st.sampled_from(NAMES), st.integers(1, RECORDS))
     | st.builds(
@@ -67,11 +81,9 @@ HAPPENS = (
     )
     | st.builds(Passes, st.sampled_from([11_000, 20_000, 31_000]))
 )
-STEPS = st.lists(
-    HAPPENS | st.builds(Refused, st.lists(HAPPENS, min_size=1, max_size=3).map(tuple)),
-    min_size=3,
-    max_size=20,
-)
+FULL = st.builds(Full, st.lists(HAPPENS, min_size=1, max_size=3).map(tuple))
+SOME = st.lists(HAPPENS | FULL, min_size=1, max_size=3).map(tuple)
+STEPS = st.lists(HAPPENS | FULL | st.builds(Refused, SOME) | st.builds(Waits, SOME), min_size=3, max_size=20)
 
 
 class Scene:
@@ -112,6 +124,14 @@ class Scene:
                     self.log.hold()
                     await self.take(refused)
                     self.log.refuse(StateNotWritten("broker 1 is down"))
+                case Waits(late):
+                    self.log.hold()
+                    await self.take(late)
+                    self.log.go_on()
+                case Full(full):
+                    self.log.is_full = True
+                    await self.take(full)
+                    self.log.is_full = False
             await until_all_wait()
 
     def _begin(self, what: Coroutine[object, object, object]) -> None:
