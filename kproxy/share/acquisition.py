@@ -1,13 +1,17 @@
 """What a fetch acquires that was never delivered before: whole record batches, or strictly so many offsets.
 
+And what of all that it acquired is held still when it can be answered: much may happen before.
+
 Source: KIP-932, "ShareFetch"; KIP-1206 (record limit); `SharePartition.acquireNewBatchRecords`, `createBatches`.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final
+
+from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges
 
 _FIRST_OFFSET: Final = itemgetter(0)
 
@@ -72,3 +76,41 @@ class NewOffsets:
                     first_offset = batch_first
         ranges.append(AcquiredRange(first_offset, last_offset, 1))
         return ranges
+
+
+def still_held(
+    ranges: OffsetRanges,
+    acquired: Sequence[AcquiredRange],
+    is_owner: Callable[[AcquisitionLock], bool],
+) -> list[AcquiredRange]:
+    """Return what of `acquired` is in `ranges` under a lock of which `is_owner` is true, and at the same count.
+
+    So is what the log has lost: nobody gets it again. Where all of it is, that is `acquired`.
+    """
+    return [held for piece in acquired for held in _held_of(ranges, piece, is_owner)]
+
+
+def _held_of(
+    ranges: OffsetRanges, piece: AcquiredRange, is_owner: Callable[[AcquisitionLock], bool]
+) -> Iterator[AcquiredRange]:
+    """Yield the parts of `piece`, as long as they can be."""
+    first_offset, count = piece.first_offset, piece.delivery_count
+    next_offset = max(first_offset, min(ranges.lost_below, piece.last_offset + 1))
+    for run in _inside(ranges, next_offset, piece.last_offset):
+        is_held = run.lock is not None and run.delivery_count == count and is_owner(run.lock)
+        if not is_held or run.first_offset > next_offset:
+            if first_offset < next_offset:
+                yield AcquiredRange(first_offset, next_offset - 1, count)
+            first_offset = run.first_offset if is_held else run.last_offset + 1
+        next_offset = run.last_offset + 1
+    if first_offset < next_offset:
+        yield AcquiredRange(first_offset, next_offset - 1, count)
+
+
+def _inside(ranges: OffsetRanges, first_offset: int, last_offset: int) -> Sequence[InFlightRange]:
+    """Return the runs that are in flight from `first_offset` to `last_offset`."""
+    first_offset, last_offset = (
+        max(first_offset, ranges.start_offset),
+        min(last_offset, ranges.end_offset - 1),
+    )
+    return ranges.clipped(first_offset, last_offset) if first_offset <= last_offset else ()

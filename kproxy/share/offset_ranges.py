@@ -98,6 +98,7 @@ class OffsetRanges:
         "_ranges",
         "available_count",
         "end_offset",
+        "lost_below",
         "terminal_count",
     )
 
@@ -105,6 +106,8 @@ class OffsetRanges:
         self.end_offset = start_offset
         self.available_count = 0
         self.terminal_count = 0
+        self.lost_below = 0
+        """What lies below is known to be lost: the window began behind it (`drop_below`)."""
         self._ranges: list[InFlightRange] = []
         self._firsts: list[int] = []
         self._available_from = start_offset
@@ -174,7 +177,8 @@ class OffsetRanges:
         self._substitute(0, high, joined((*added, *self._ranges[:high])))
 
     def drop_below(self, offset: int) -> None:
-        """Let the window begin at `offset`, which is inside it or its end; what lies below is forgotten."""
+        """Let the window begin at `offset`, which is inside it or its end; what lies below is lost."""
+        self.lost_below = offset
         if offset == self.start_offset:
             return
         if offset == self.end_offset:

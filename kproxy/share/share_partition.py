@@ -9,7 +9,7 @@ can tell from a slow network:
   acknowledgement of it succeeds silently either way.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from kproxy.errors import SharePartitionFenced
@@ -22,7 +22,7 @@ from kproxy.share.acknowledgement import (
     first_new_offset,
     undo,
 )
-from kproxy.share.acquisition import AcquiredRange, NewOffsets
+from kproxy.share.acquisition import AcquiredRange, NewOffsets, still_held
 from kproxy.share.acquisition_locks import AcquisitionLocks, end_attempts
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
 from kproxy.share.limits import ShareLimits
@@ -30,7 +30,7 @@ from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRan
 from kproxy.share.operators.settlement import OperatorAction, OperatorSettlement
 from kproxy.share.record_state import RecordState
 from kproxy.share.redelivery import DeliveryBatches, Redelivery, RedeliveryTerms
-from kproxy.share.share_partition_view import SharePartitionView, view_of
+from kproxy.share.share_partition_view import SharePartitionView, view_of_window
 from kproxy.share.state_batches import LARGEST_COUNT, NO_CHANGE, StateBatch, StateDelta, loaded_runs
 
 _AVAILABLE: Final = RecordState.AVAILABLE
@@ -300,15 +300,13 @@ class SharePartition:
 
     def view(self) -> SharePartitionView:
         """Return a frozen picture, of a fenced share-partition too."""
-        return SharePartitionView(
-            key=self.key,
-            start_offset=self.start_offset,
-            last_offset=self.last_offset,
-            in_flight_count=self.in_flight_count,
-            delivery_complete_count=self.delivery_complete_count,
-            limits=self.limits,
-            ranges=tuple(view_of(run) for run in self._ranges),
-        )
+        return view_of_window(self.key, self._ranges, self.limits)
+
+    def still_held(
+        self, acquired: Sequence[AcquiredRange], is_owner: Callable[[AcquisitionLock], bool]
+    ) -> Sequence[AcquiredRange]:
+        """Return what of `acquired` nobody else can have; see `acquisition.still_held`."""
+        return still_held(self._ranges, acquired, is_owner)
 
     def _refuse_if_fenced(self) -> None:
         if self.is_fenced:

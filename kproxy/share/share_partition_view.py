@@ -5,7 +5,7 @@ from typing import Final
 
 from kproxy.share.identifiers import MemberId, SharePartitionKey
 from kproxy.share.limits import ShareLimits
-from kproxy.share.offset_ranges import InFlightRange
+from kproxy.share.offset_ranges import InFlightRange, OffsetRanges
 from kproxy.share.record_state import RecordState
 
 _USUAL: Final = ShareLimits()
@@ -38,6 +38,20 @@ class SharePartitionView:
     delivery_complete_count: int
     ranges: tuple[InFlightRangeView, ...]
     limits: ShareLimits = _USUAL
+
+
+def view_of_window(key: SharePartitionKey, ranges: OffsetRanges, limits: ShareLimits) -> SharePartitionView:
+    """Return the picture of a share-partition whose window is `ranges`."""
+    start_offset, end_offset = ranges.start_offset, ranges.end_offset
+    return SharePartitionView(
+        key,
+        start_offset,
+        last_offset=max(end_offset - 1, start_offset),
+        in_flight_count=end_offset - start_offset,
+        delivery_complete_count=ranges.terminal_count,
+        ranges=tuple(map(view_of, ranges)),
+        limits=limits,
+    )
 
 
 def view_of(run: InFlightRange) -> InFlightRangeView:

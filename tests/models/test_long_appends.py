@@ -17,7 +17,7 @@ from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import SharePartitionKey, StateEpoch
 from kproxy.statelog.append_draft import MOST_OPERATIONS
-from kproxy.statelog.operations import Initialize, ReadSummary
+from kproxy.statelog.operations import Delete, Initialize
 from kproxy.wire.api_keys import ApiKey
 from tests.event_loops import async_fixture
 from tests.in_memory.scripted_state_log import ScriptedStateLog
@@ -211,7 +211,7 @@ async def test_what_needs_no_record_is_answered_bit_by_bit(tasks: TaskKeeper) ->
     counts: list[int] = []
 
     # When
-    tickets = partition.submit([ReadSummary(key) for key in KEYS])
+    tickets = partition.submit([Delete(key) for key in KEYS])
     while not tickets[-1].is_done:
         await asyncio.sleep(0)
         counts.append(sum(ticket.is_done for ticket in tickets))

@@ -8,6 +8,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.share.operators.settlement import OperatorAction
 from tests.worlds.share_group_world import (
     ORDERS,
     Member,
@@ -104,6 +105,34 @@ async def test_what_another_member_accepted_meanwhile_is_not_delivered() -> None
     assert acquired(of_bob) == [(0, 2, 1)]
     assert acknowledge_errors(accepted) == {FIRST: ErrorCode.NONE}
     assert acquired(fetch.result()) == []
+
+
+@pytest.mark.parametrize(
+    ("action", "of_bob"),
+    [(OperatorAction.RELEASE, [(1, 2, 2)]), (OperatorAction.ACCEPT, []), (OperatorAction.ARCHIVE, [])],
+)
+async def test_what_an_operator_settled_meanwhile_is_not_delivered_and_the_rest_is(
+    action: OperatorAction, of_bob: list[tuple[int, int, int]]
+) -> None:
+    # Given
+    world = await world_with_orders(partition_count=2, passes_time=False)
+    alice, bob = await a_member_with_records_of_the_second_partition(world), world.member("bob")
+    await bob.open(FIRST)
+    may_settle = asyncio.Event()
+    world.state_log.hold_writes = may_settle
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(acks={SECOND: [(0, 4, [ACCEPT])]}))
+        await until_all_wait()
+        world.state_log.hold_writes = None
+        await world.groups.operators.settle(world.key(partition=0), action, [(1, 2)], reason="poison")
+        given_to_bob = acquired(await bob.fetch(max_wait_ms=0))
+        may_settle.set()
+
+    # Then
+    assert given_to_bob == of_bob
+    assert acquired(fetch.result()) == [(0, 0, 1)]
 
 
 async def test_records_below_a_start_offset_that_moved_with_the_log_are_delivered() -> None:

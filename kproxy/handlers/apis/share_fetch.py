@@ -8,7 +8,7 @@ Known differences from a stock broker: the bootstrap port serves every partition
 `fetch_partitions`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
@@ -44,7 +44,9 @@ from kproxy.handlers.live.share_session_requests import (
     session_claim,
 )
 from kproxy.handlers.request_context import RequestContext
+from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.share.offset_ranges import AcquisitionLock
 from kproxy.share.share_session import ShareSession
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
@@ -161,7 +163,8 @@ class ShareFetchHandler:
 
         That may be members of another process: a session ends with its group's stay in this one, even if the group is
         back by now. Or other members here: what was acquired while writes were awaited is lost with the share-partition
-        that it was acquired from, which a doubt about the log discards while sessions stay, and when its lock ends.
+        that it was acquired from, which a doubt about the log discards while sessions stay, and when its lock ends. And
+        what an operator settled meanwhile is held no more: it was released, or is done with.
         """
         if not is_open(self._services.sessions, session):
             answer.withdraw_records(_elsewhere("the share session has ended"))
@@ -171,8 +174,13 @@ class ShareFetchHandler:
         except (NotCoordinator, CoordinatorLoadInProgress, CoordinatorNotAvailable) as unready:
             answer.withdraw_records(_elsewhere(str(unready)))
             return
-        now_ms = self._services.clock.now_ms()
-        answer.withdraw_records(_LOST, lambda partition: not self._is_held(fetched[partition], now_ms))
+        now_ms, key = self._services.clock.now_ms(), session.key
+
+        def is_owner(lock: AcquisitionLock) -> bool:
+            return lock.belongs_to(key.member_id, key.node_id, session.number)
+
+        answer.withdraw_records(_LOST, lambda partition: not self._is_there(fetched[partition], now_ms))
+        answer.keep_records(lambda partition: _held(fetched[partition], is_owner))
 
     def _withdraw_forbidden(
         self, answer: ShareFetchAnswer, readable: ReadableTopics, context: RequestContext
@@ -198,11 +206,8 @@ class ShareFetchHandler:
         reason = ErrorCode.GROUP_AUTHORIZATION_FAILED.name.lower()
         self._services.observer.refused(context, reason=reason, detail=GROUP_DENIED)
 
-    def _is_held(self, found: FetchedPartition, now_ms: int) -> bool:
-        """Tell whether nobody else can have what was acquired: its share-partition is live, and its lock has not ended.
-
-        The start offset may have passed it: then the log has lost it, and nobody gets it again.
-        """
+    def _is_there(self, found: FetchedPartition, now_ms: int) -> bool:
+        """Tell whether the share-partition is live that was acquired from, and the time of the lock has not ended."""
         source = found.acquired_from
         if source is None or now_ms >= found.locked_until_ms:
             return False
@@ -276,6 +281,11 @@ class ShareFetchHandler:
             readable=readable,
             ends=self._ends,
         )
+
+
+def _held(found: FetchedPartition, is_owner: Callable[[AcquisitionLock], bool]) -> Sequence[AcquiredRange]:
+    assert found.acquired_from is not None, "it is looked up before"
+    return found.acquired_from.still_held(found.acquired, is_owner)
 
 
 def _elsewhere(reason: str) -> PartitionRefusal:

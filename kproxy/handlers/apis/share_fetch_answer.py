@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition
 from kproxy.handlers.live.leadership import Leadership, PartitionRefusal
 from kproxy.handlers.ports import PartitionLeader
+from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.share_session import ShareSession
 from kproxy.wire.messages.share_fetch_response import (
@@ -92,6 +93,14 @@ class ShareFetchAnswer:
                 result.error_code, result.error_message = refusal.error_code, refusal.message
                 self._name_leader(partition, refusal, result)
 
+    def keep_records(self, held: Callable[[TopicIdPartition], Sequence[AcquiredRange]]) -> None:
+        """Deliver of each partition that has records only what is `held`, and say nothing of the others."""
+        for partition, result in self._partitions.items():
+            if result.acquired_records:
+                result.acquired_records = _told(held(partition))
+                if not result.acquired_records:
+                    result.records = b""
+
     def withhold_records(self) -> None:
         """Deliver no records, and say nothing of them; what was acknowledged stays."""
         for result in self._partitions.values():
@@ -120,9 +129,7 @@ class ShareFetchAnswer:
 
     def _partition_data(self, partition: TopicIdPartition, found: FetchedPartition) -> PartitionData:
         result = PartitionData(partition_index=partition.partition, records=found.records)
-        result.acquired_records = [
-            AcquiredRecords(run.first_offset, run.last_offset, run.delivery_count) for run in found.acquired
-        ]
+        result.acquired_records = _told(found.acquired)
         if found.refusal is not None:
             result.error_code, result.error_message = found.refusal.error_code, found.refusal.message
             self._name_leader(partition, found.refusal, result)
@@ -135,3 +142,7 @@ class ShareFetchAnswer:
         if leader is not None:
             self._leaders.append(leader)
             result.current_leader = LeaderIdAndEpoch(leader.leader_id, leader.leader_epoch)
+
+
+def _told(acquired: Sequence[AcquiredRange]) -> list[AcquiredRecords]:
+    return [AcquiredRecords(run.first_offset, run.last_offset, run.delivery_count) for run in acquired]
