@@ -105,7 +105,7 @@ class PeerService:
     def share_with(self, relay: Relay, clock: Clock) -> None:
         """Let the clients of peers have what this process's own have: budget, limits, tasks. To be called first."""
         apis = self._groups.apis
-        self.twins.budget = relay.budget
+        self.twins.reads = relay.reads
         self._held_refusals = HeldRefusals(
             TimedApis(apis, self._metrics),
             HeldRequests(clock, relay.turns),

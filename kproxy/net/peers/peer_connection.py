@@ -100,7 +100,7 @@ def peer_relay(relay: Relay, entries: Iterable[ServedApi], apis: Apis) -> Relay:
         entries: what is served here, whole or in part; nothing of it is relayed any further.
         apis: what serves them, and times and holds the answers.
     """
-    return Relay(
+    served = Relay(
         routes=PeerRoutes(entries),
         rewriter=relay.rewriter,
         limits=relay.limits,
@@ -113,3 +113,5 @@ def peer_relay(relay: Relay, entries: Iterable[ServedApi], apis: Apis) -> Relay:
         connection_ids=relay.connection_ids,
         turns=relay.turns,
     )
+    served.reads = relay.reads
+    return served

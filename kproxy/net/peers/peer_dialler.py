@@ -15,6 +15,7 @@ from kproxy.net.dialing import TlsContext, connect
 from kproxy.net.peers.dial_turns import DialTurns
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.sockets import watch_peer
+from kproxy.net.relay.read_buffer import SparingProtocol
 from kproxy.net.tls.handshakes import failure_with_peer, is_refusal
 from kproxy.net.tls.paced_transport import is_tls
 from kproxy.settings.addresses import HostPort
@@ -199,6 +200,6 @@ def hand_over(transport: asyncio.Transport, protocol: P, rest: bytes) -> P:
     """Let `protocol` have `transport` from now on, and what came on it already."""
     transport.set_protocol(protocol)
     protocol.connection_made(transport)
-    if rest and isinstance(protocol, asyncio.Protocol):
+    if rest and isinstance(protocol, asyncio.Protocol | SparingProtocol):
         protocol.data_received(rest)
     return protocol

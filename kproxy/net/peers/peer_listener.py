@@ -129,7 +129,7 @@ class PeerListener:
             raise PeerRefused("starting", "this process does not know yet which cluster it belongs to")
         return ListenerHandshake(Credentials(identity, secrets.token_bytes(NONCE_BYTES), self._secret))
 
-    def protocol_for(self, hello: Hello) -> asyncio.Protocol | None:
+    def protocol_for(self, hello: Hello) -> asyncio.BaseProtocol | None:
         """Return what serves who is welcome; None when nothing more is to be said."""
         log.debug(
             "peer_welcome", name=hello.identity.name, purpose=hello.purpose.name, client=hello.client.address

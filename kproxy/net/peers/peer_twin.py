@@ -9,7 +9,8 @@ from typing import Final, Protocol, cast
 from kproxy.interception.keepalive import KEEPALIVE_CORRELATION_ID
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_limits import PeerLimits
-from kproxy.net.relay.buffer_budget import BudgetAccount, BufferBudget
+from kproxy.net.relay.buffer_budget import BudgetAccount
+from kproxy.net.relay.read_buffer import ReadBuffer, SparingProtocol
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.net.relay.transports import write_together
 from kproxy.wire import codecs
@@ -62,14 +63,14 @@ class _Owed:
     patience_ms: int = 0
 
 
-class PeerTwin(asyncio.Protocol):
+class PeerTwin(SparingProtocol):
     """Asks one request after the other, and hands each answer on as it comes.
 
     Args:
         name: the peer, for messages.
         limits: how long it may be silent.
         traffic: counted up.
-        budget: is told what the peer has not taken yet.
+        reads: what it is read into; its budget is told what the peer has not taken yet.
     """
 
     __slots__ = (
@@ -91,11 +92,12 @@ class PeerTwin(asyncio.Protocol):
         "_transport",
     )
 
-    def __init__(self, name: str, limits: PeerLimits, traffic: PeerTraffic, budget: BufferBudget) -> None:
+    def __init__(self, name: str, limits: PeerLimits, traffic: PeerTraffic, reads: ReadBuffer) -> None:
+        super().__init__(reads)
         self._name = name
         self._limits = limits
         self._traffic = traffic
-        self._account = BudgetAccount(budget)
+        self._account = BudgetAccount(reads.budget)
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._owed: deque[_Owed] = deque()

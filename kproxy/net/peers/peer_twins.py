@@ -22,6 +22,7 @@ from kproxy.net.peers.silences import Silences
 from kproxy.net.peers.twin_place import TwinPlace
 from kproxy.net.peers.whole_answer import WholeAnswer
 from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relay import DEFAULT_BUDGET_BYTES
 from kproxy.net.relay.relayed_answers import RelayedAnswer
 from kproxy.wire import codecs, group_ids
@@ -53,8 +54,8 @@ class PeerTwins:
         is_sure: Callable[[], bool] = lambda: True,
     ) -> None:
         self.traffic = PeerTraffic()
-        self.budget = BufferBudget(DEFAULT_BUDGET_BYTES)
-        """What all connections of this process may hold; to be that of its relay before anything is asked."""
+        self.reads = ReadBuffer(BufferBudget(DEFAULT_BUDGET_BYTES))
+        """What peers send is read into; to be that of this process's relay before anything is asked."""
         self._owners = owners
         self._dialler = dialler
         self._limits = limits
@@ -175,7 +176,7 @@ class PeerTwins:
         api_key, version, number = request.api_key, request.api_version, request.correlation_id
         message = request.message
         frame = codecs.encode_request(api_key, version, number, request.client_id, message)
-        with WholeAnswer(self._limits.most_answer_bytes, self.budget) as answer:
+        with WholeAnswer(self._limits.most_answer_bytes, self.reads.budget) as answer:
             owned: OwnedAnswer | None = None
             wait_ms = 0
             if isinstance(message, ShareFetchRequest):  # moved since it was decoded to be served here
@@ -207,7 +208,7 @@ class PeerTwins:
         return place
 
     def _new_place(self, client: RelayedClient, peer: Peer) -> TwinPlace:
-        make = partial(PeerTwin, peer.name, self._limits, self.traffic, self.budget)
+        make = partial(PeerTwin, peer.name, self._limits, self.traffic, self.reads)
         dial = partial(self._dialler.open, peer, Purpose.REQUESTS, make, client=client)
         return TwinPlace(peer, dial, client.principal)
 

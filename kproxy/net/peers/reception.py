@@ -27,7 +27,7 @@ class Host(Protocol):
         """Return the handshake of a connection that can be spoken on. Raises PeerRefused."""
         ...
 
-    def protocol_for(self, hello: Hello) -> asyncio.Protocol | None:
+    def protocol_for(self, hello: Hello) -> asyncio.BaseProtocol | None:
         """Return what serves who is welcome; None when nothing more is to be said."""
         ...
 

@@ -3,7 +3,7 @@
 Four kinds of bytes count. *Held*: what came of frames that must be held whole, and room for what comes next of each,
 before that is read: a frame that is only announced takes next to none. *Taken*: what kproxy's own answers may hold;
 they wait for nobody, and take little while a frame waits. *Waiting*: what a peer has not taken yet from a write buffer;
-it is bounded per connection anyway, and leaves without anything being read. *Read*: what came of brokers in this turn
+it is bounded per connection anyway, and leaves without anything being read. *Read*: what came of sockets in this turn
 of the event loop, none of which has had a chance to leave.
 
 Frames of which all have begun and none can end would hold up each other for ever. So one of those that wait, the first

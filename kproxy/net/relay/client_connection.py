@@ -17,6 +17,7 @@ from kproxy.net.relay.back_pressure import BackPressure
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.connection_times import ConnectionTimes
 from kproxy.net.relay.left_requests import LeftRequests
+from kproxy.net.relay.read_buffer import SparingProtocol
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.relayed_answers import NO_ANSWER, UnderWay
 from kproxy.net.relay.transports import LARGE_CHUNK_BYTES, close_behind_buffer, stream_on, write_together
@@ -26,7 +27,7 @@ from kproxy.telemetry import logs
 log = logs.logger("net.relay.relay")
 
 
-class ClientConnection(asyncio.Protocol):
+class ClientConnection(SparingProtocol):
     """Relays one client to the broker `node_id` (-1: the bootstrap port) and answers what kproxy serves."""
 
     is_relayed: ClassVar = False
@@ -54,17 +55,16 @@ class ClientConnection(asyncio.Protocol):
     )
 
     def __init__(self, relay: Relay, node_id: int) -> None:
-        self._relay = relay
-        self.node_id, self.connection_id = node_id, relay.next_connection_id()
+        super().__init__(relay.reads)
+        self._relay, self.node_id, self.connection_id = relay, node_id, relay.next_connection_id()
         self.session = relay.new_session()
         self.transport: asyncio.Transport | None = None
         self.peer, self.refusals = "?", RefusalStreaks()
         self.relayed: UnderWay = NO_ANSWER
         self.rights = relay.new_rights(self.session, self._pump)
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._pressure = asyncio.get_running_loop(), BackPressure()
         self._twin: UpstreamTwin | None = None
         self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._adjust_reading)
-        self._pressure = BackPressure()
         self._at_eof = self._has_failed = self._is_share_member = self.is_gone = self.is_over = False
         self._left: LeftRequests | None = None
         self._times = ConnectionTimes(relay.limits, self._now_ms())

@@ -9,7 +9,6 @@ from typing import Final, cast
 from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.limits.connection_quotas import UNLIMITED, OverQuota
 from kproxy.net.relay.limits.request_rate import RequestRate
-from kproxy.net.relay.read_buffer import READ_BYTES
 from kproxy.net.relay.relay import Relay
 from kproxy.telemetry import logs
 
@@ -64,9 +63,10 @@ class LimitedConnection(ClientConnection):
             self._pressure.throttle = self._throttle
         super().connection_made(transport)
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if len(data) >= READ_BYTES and not self._pressure.is_resting:
+    def buffer_updated(self, nbytes: int) -> None:
+        is_more_likely = nbytes == self._reads.offered_bytes
+        super().buffer_updated(nbytes)
+        if is_more_likely and not self._pressure.is_resting:
             self._pressure.is_resting = True
             self._adjust_reading()
             self._loop.call_soon(self._read_on)
@@ -104,6 +104,8 @@ class LimitedConnection(ClientConnection):
 
     def _read_on(self) -> None:
         self._pressure.is_resting = False
+        if self._is_open():
+            self._account()  # before more is read: the broker may have taken nothing
         self._adjust_reading()
 
     def _throttle(self, request_count: int) -> None:

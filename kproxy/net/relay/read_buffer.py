@@ -1,4 +1,4 @@
-"""`ReadBuffer`: how much is read of a broker's socket at once."""
+"""`ReadBuffer`: how much is read at once of the socket of a client, a broker or a peer."""
 
 import asyncio
 from typing import Final
@@ -10,37 +10,74 @@ READ_BYTES: Final = 256_000
 to 32 times, before anybody else has a turn."""
 
 SPARING_READ_BYTES: Final = 16 * 1024
-"""What is read at once where the budget is used up: of each socket whose peer is not known to be slow yet."""
+"""What is read at once where the budget is used up: of each socket whose bytes go to somebody not known to be slow."""
 
 
 class ReadBuffer:
-    """The one buffer that all twins of a relay are read into, each for as long as one call of the event loop lasts.
+    """The one buffer that all sockets of a relay are read into, each for as long as one call of the event loop lasts.
 
     Where more is held than may be, there is little room in it: that a peer is slow shows only when something was read
     for it, and of thousands that are slow each would hold a whole read. What was read in this turn of the loop counts:
     none of it has had a chance to leave.
     """
 
-    __slots__ = ("_budget", "_is_turn_noted", "_sparing", "_whole")
+    __slots__ = ("_is_turn_noted", "_sparing", "_whole", "budget", "offered_bytes")
 
     def __init__(self, budget: BufferBudget) -> None:
-        self._budget = budget
+        self.budget = budget
+        """What all that is read counts for."""
         self._whole = memoryview(bytearray(READ_BYTES))
         self._sparing = self._whole[:SPARING_READ_BYTES]
         self._is_turn_noted = False
+        self.offered_bytes = READ_BYTES
+        """What the last read may have filled."""
 
     def room(self) -> memoryview:
         """Return what the next read may fill."""
-        return self._sparing if self._budget.is_exceeded else self._whole
+        room = self._sparing if self.budget.is_exceeded else self._whole
+        self.offered_bytes = len(room)
+        return room
 
     def taken(self, count: int) -> bytes:
         """Return the first `count` bytes of it, at least one: the buffer itself is somebody else's next."""
+        self.note(count)
+        return bytes(self._whole[:count])
+
+    def note(self, count: int) -> None:
+        """Count `count` bytes that were read, be it elsewhere, until this turn of the loop is over."""
         if not self._is_turn_noted:
             self._is_turn_noted = True
             asyncio.get_running_loop().call_soon(self._end_turn)
-        self._budget.note_read(count)
-        return bytes(self._whole[:count])
+        self.budget.note_read(count)
 
     def _end_turn(self) -> None:
         self._is_turn_noted = False
-        self._budget.forget_read()
+        self.budget.forget_read()
+
+
+class SparingProtocol(asyncio.BufferedProtocol):
+    """Has its socket read into `reads`, and `data_received` called as any protocol has that is none of buffers."""
+
+    __slots__ = ("_reads",)
+
+    def __init__(self, reads: ReadBuffer) -> None:
+        self._reads = reads
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came."""
+        raise NotImplementedError
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as `BufferedProtocol` has it
+        return self._reads.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(self._reads.taken(nbytes))
+
+    def room_bytes(self) -> int:
+        """Return how much may be read for it at once: encrypted bytes, where they are."""
+        return len(self._reads.room())
+
+    def take_read(self, data: bytes) -> None:
+        """Take what was read elsewhere, and decrypted."""
+        self._reads.note(len(data))
+        self.data_received(data)

@@ -161,7 +161,7 @@ class Relay:
     """Node ids of which the last dial failed."""
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
     reads: ReadBuffer = field(init=False)
-    """What brokers send is read into."""
+    """What clients and brokers send is read into."""
     quotas: "ConnectionQuotas[OpenConnection]" = field(default_factory=ConnectionQuotas)
     handshakes: HandshakePlaces = field(default_factory=HandshakePlaces)
     """Of clients with TLS, at all ports."""

@@ -6,6 +6,7 @@ from typing import Final, Protocol, cast
 
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.dialing import connect
+from kproxy.net.relay.read_buffer import SparingProtocol
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.transports import close_behind_buffer, write_together
 from kproxy.settings.addresses import HostPort
@@ -47,12 +48,13 @@ class TwinOwner(Protocol):
         ...
 
 
-class UpstreamTwin(asyncio.BufferedProtocol):
+class UpstreamTwin(SparingProtocol):
     """Hands the broker's bytes to the client connection, and slows the client down when the broker is slow."""
 
     __slots__ = ("_client", "_parts_by_ms", "_relay", "address", "node_id", "transport")
 
     def __init__(self, client: TwinOwner, relay: Relay, node_id: int, address: HostPort) -> None:
+        super().__init__(relay.reads)
         self._client = client
         self._relay = relay
         self._parts_by_ms: int | None = None
@@ -95,16 +97,9 @@ class UpstreamTwin(asyncio.BufferedProtocol):
         self._relay.traffic.open_twins += 1
         self._relay.twins.add(self)
 
-    def room_bytes(self) -> int:
-        """Return how much may be read of the broker at once: encrypted bytes, where they are."""
-        return len(self._relay.reads.room())
-
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as `BufferedProtocol` has it
-        return self._relay.reads.room()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self._relay.traffic.from_brokers += nbytes
-        self._client.receive_from_broker(self._relay.reads.taken(nbytes))
+    def data_received(self, data: bytes) -> None:
+        self._relay.traffic.from_brokers += len(data)
+        self._client.receive_from_broker(data)
 
     def pause_writing(self) -> None:
         self._client.pause_for_broker()

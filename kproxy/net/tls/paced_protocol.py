@@ -8,9 +8,9 @@ arrives.
 import asyncio
 import ssl
 import threading
-from typing import Final, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import Final, Generic, Self, TypeVar, cast
 
-from kproxy.net.tls.paced_transport import RECORD_BYTES, PacedTransport, Served
+from kproxy.net.tls.paced_transport import RECORD_BYTES, PacedTransport, Served, sparing_reader
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
@@ -26,15 +26,6 @@ class _ReadBuffer(threading.local):
 
 
 _read_buffer: Final = _ReadBuffer()
-
-
-@runtime_checkable
-class SparingReader(Protocol):
-    """A protocol that says how much may be read for it at once: `UpstreamTwin`."""
-
-    def room_bytes(self) -> int:
-        """Return how many bytes, one at least."""
-        ...
 
 
 class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
@@ -54,10 +45,10 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         "_error",
         "_incoming",
         "_loop",
+        "_newcomer",
         "_outgoing",
         "_room_bytes",
         "_shaken",
-        "_sparing",
         "_tcp",
         "_tls",
         "_transport",
@@ -86,8 +77,7 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         self._loop = asyncio.get_running_loop()
         self._shaken: asyncio.Future[None] = self._loop.create_future()
         self._error: Exception | None = None
-        served: object = protocol
-        self._sparing = served if isinstance(served, SparingReader) else None
+        self._newcomer = sparing_reader(protocol)
         self._room_bytes = _READ_BYTES
 
     @property
@@ -127,9 +117,8 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
             self._shake_hands()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as `BufferedProtocol` has it
-        if self._sparing is None:
-            return _read_buffer.view
-        self._room_bytes = min(self._sparing.room_bytes(), _READ_BYTES)
+        sparing = self._newcomer if self._transport is None else self._transport.sparing
+        self._room_bytes = _READ_BYTES if sparing is None else min(sparing.room_bytes(), _READ_BYTES)
         return _read_buffer.view[: self._room_bytes]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -219,7 +208,9 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         if not chunks or transport is None or transport.is_closing():
             return
         protocol, data = transport.protocol, chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        if isinstance(protocol, asyncio.BufferedProtocol):
+        if transport.sparing is not None:
+            transport.sparing.take_read(data)
+        elif isinstance(protocol, asyncio.BufferedProtocol):
             _fill(protocol, data, transport)
         elif protocol is not None:
             protocol.data_received(data)

@@ -8,7 +8,7 @@ import termios
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast, runtime_checkable
 
 RECORD_BYTES: Final = 16 * 1024
 """The most plaintext of one TLS record (RFC 8446, section 5.1)."""
@@ -31,6 +31,24 @@ PATIENCE_SECONDS: Final = 30.0
 Buffer = bytes | bytearray | memoryview
 
 Served = asyncio.Protocol | asyncio.BufferedProtocol
+
+
+@runtime_checkable
+class SparingReader(Protocol):
+    """A protocol that says how much may be read for it at once, and takes that as it is: `SparingProtocol`."""
+
+    def room_bytes(self) -> int:
+        """Return how many bytes, one at least."""
+        ...
+
+    def take_read(self, data: bytes) -> None:
+        """Take what was read, decrypted."""
+        ...
+
+
+def sparing_reader(served: object) -> SparingReader | None:
+    """Return `served` if it is one."""
+    return served if isinstance(served, SparingReader) else None
 
 
 def is_tls(transport: asyncio.BaseTransport) -> bool:
@@ -70,6 +88,7 @@ class PacedTransport(asyncio.Transport):
         "_turn",
         "is_read",
         "protocol",
+        "sparing",
     )
 
     def __init__(
@@ -79,6 +98,8 @@ class PacedTransport(asyncio.Transport):
         self._tcp, self._tls, self._outgoing = tcp, tls, outgoing
         self.protocol: Served | None = protocol
         """Whom it serves; None once the connection is lost."""
+        self.sparing = sparing_reader(protocol)
+        """The same, if it says how much may be read for it."""
         self._queue: deque[Buffer] = deque()
         self._queued_bytes = 0
         self._high_bytes, self._low_bytes = SLICE_BYTES, SLICE_BYTES // 4
@@ -93,7 +114,7 @@ class PacedTransport(asyncio.Transport):
         return self._tls if name == "ssl_object" else self._tcp.get_extra_info(name, default)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self.protocol = cast("Served", protocol)
+        self.protocol, self.sparing = cast("Served", protocol), sparing_reader(protocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
         assert self.protocol is not None
@@ -208,7 +229,7 @@ class PacedTransport(asyncio.Transport):
         """Drop what waits, and call nobody any more: the connection is lost."""
         self._is_closing = True
         self._drop()
-        self.protocol = None
+        self.protocol = self.sparing = None
         if self._look is not None:
             self._look.cancel()
             self._look = None

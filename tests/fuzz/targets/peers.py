@@ -18,6 +18,7 @@ from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.reception import Reception
 from kproxy.net.peers.whole_answer import WholeAnswer
 from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.wire.messages.fleet_map_message import FleetMapMessage
 from kproxy.wire.messages.fleet_member_metadata import FleetMemberMetadata
 from tests.fuzz.execution import Seed, Target
@@ -114,7 +115,7 @@ def answer_as_a_peer(data: bytes) -> None:
 
 async def _answer_as_a_peer(chunk_bytes: int, sent: bytes) -> None:
     budget = BufferBudget(1 << 20)
-    twin = PeerTwin("b", PeerLimits(), PeerTraffic(), budget)
+    twin = PeerTwin("b", PeerLimits(), PeerTraffic(), ReadBuffer(budget))
     twin.connection_made(DeafTransport())
     answers = [WholeAnswer(1024, budget) for _ in range(2)]
     for number, answer in enumerate(answers):

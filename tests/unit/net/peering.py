@@ -20,6 +20,7 @@ from kproxy.net.peers.peer_listener import PeerListener
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.peer_twins import PeerTwins
 from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relay import DEFAULT_BUDGET_BYTES
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.settings import HostPort
@@ -154,7 +155,7 @@ class RelayingProcess(RelayUnderTest):
             is_sure=lambda: self.owners.is_sure,
         )
         self.relay.peers = self.twins
-        self.twins.budget = self.relay.budget
+        self.twins.reads = self.relay.reads
         self.relay.routes.is_elsewhere = self.twins.is_elsewhere
 
     async def __aexit__(self, *arguments: object) -> None:
@@ -164,7 +165,7 @@ class RelayingProcess(RelayUnderTest):
 
 def a_twin() -> PeerTwin:
     """Return a connection to peer `b` that is yet to be made."""
-    return PeerTwin("b", PeerLimits(), PeerTraffic(), BufferBudget(DEFAULT_BUDGET_BYTES))
+    return PeerTwin("b", PeerLimits(), PeerTraffic(), ReadBuffer(BufferBudget(DEFAULT_BUDGET_BYTES)))
 
 
 def fetch_of(group_id: str, correlation_id: int, *, max_wait_ms: int = 0, version: int = 1) -> bytes:

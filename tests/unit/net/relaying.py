@@ -3,7 +3,8 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Self
 
 from kproxy.handlers.request_context import RequestContext
@@ -14,6 +15,7 @@ from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.listeners import Listeners, PortPlan, SecuredPorts
 from kproxy.net.relay.relay import Relay, RelayLimits
 from kproxy.net.relay.sweeper import Sweeper
+from kproxy.net.relay.upstream_twin import UpstreamTwin
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
@@ -66,6 +68,16 @@ async def settled(read: Callable[[], int]) -> int:
         before, value = value, read()
         unchanged = unchanged + 1 if value == before else 0
     return value
+
+
+@asynccontextmanager
+async def unreading_broker() -> AsyncIterator[int]:
+    """Return a port whose connections have small buffers, and are never read."""
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        listening.bind((BIND_HOST, 0))
+        listening.listen(1024)
+        yield int(listening.getsockname()[1])
 
 
 class ParkedApis:
@@ -207,6 +219,15 @@ class RelayUnderTest:
         own_end = connection.transport.get_extra_info("socket")
         own_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         return client
+
+    async def until_twins(self, count: int) -> None:
+        """Return when so many connections to the broker are open; kproxy's ends of them have small buffers then."""
+        await until(lambda: self.relay.open_twins == count)
+        for twin in self.relay.twins:
+            assert isinstance(twin, UpstreamTwin)
+            assert twin.transport is not None
+            own_end = twin.transport.get_extra_info("socket")
+            own_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
 
     async def __aenter__(self) -> Self:
         await self.listeners.bind_bootstrap()

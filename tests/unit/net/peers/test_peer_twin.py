@@ -15,6 +15,7 @@ from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.whole_answer import WholeAnswer
 from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.read_buffer import SPARING_READ_BYTES, ReadBuffer
 from tests.event_loops import run
 from tests.unit.net.peering import TakenAnswer
 from tests.unit.net.relaying import response
@@ -68,7 +69,7 @@ class WrittenTransport:
 def twin_on(
     transport: WrittenTransport, traffic: PeerTraffic | None = None, budget: BufferBudget | None = None
 ) -> PeerTwin:
-    twin = PeerTwin("b", PeerLimits(), traffic or PeerTraffic(), budget or BufferBudget(1 << 20))
+    twin = PeerTwin("b", PeerLimits(), traffic or PeerTraffic(), ReadBuffer(budget or BufferBudget(1 << 20)))
     twin.connection_made(cast("asyncio.Transport", transport))
     return twin
 
@@ -190,7 +191,7 @@ async def test_a_close_leaves_the_peer_time_to_serve_what_was_sent() -> None:
 
 async def test_a_peer_that_does_not_close_either_is_cut_off() -> None:
     transport = WrittenTransport()
-    twin = PeerTwin("b", PeerLimits(farewell_ms=1), PeerTraffic(), BufferBudget(1 << 20))
+    twin = PeerTwin("b", PeerLimits(farewell_ms=1), PeerTraffic(), ReadBuffer(BufferBudget(1 << 20)))
     twin.connection_made(cast("asyncio.Transport", transport))
 
     twin.close()
@@ -304,10 +305,28 @@ async def test_an_answer_tells_that_the_peer_has_taken_its_request() -> None:
     assert budget.held_bytes == 0
 
 
+async def test_little_is_read_of_a_peer_at_once_where_the_budget_is_used_up() -> None:
+    # Given
+    budget = BufferBudget(1 << 20)
+    twin = twin_on(WrittenTransport(), budget=budget)
+    answer = ask(twin, 1)
+    budget.note_waiting("slow clients", 2 << 20)
+
+    # When
+    room = twin.get_buffer(-1)
+    size = len(room)
+    room[: len(response(1))] = response(1)
+    twin.buffer_updated(len(response(1)))
+
+    # Then
+    assert size == SPARING_READ_BYTES
+    assert (answer.data, answer.ended) == (response(1), 1)
+
+
 async def a_twin_that_gave_an_answer_up(limits: PeerLimits) -> tuple[PeerTwin, bytes]:
     """Return one that had too large an answer to hold, and what of that has yet to come."""
     budget = BufferBudget(1 << 20)
-    twin = PeerTwin("b", limits, PeerTraffic(), budget)
+    twin = PeerTwin("b", limits, PeerTraffic(), ReadBuffer(budget))
     twin.connection_made(cast("asyncio.Transport", WrittenTransport()))
     whole, too_large = response(1, bytes(500)), WholeAnswer(100, budget)
     twin.ask([b"first"], too_large, correlation_id=1)

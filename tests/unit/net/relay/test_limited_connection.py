@@ -10,6 +10,7 @@ import pytest
 
 from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
+from kproxy.net.relay.read_buffer import READ_BYTES, SPARING_READ_BYTES
 from kproxy.net.relay.relay import OpenConnection
 from kproxy.wire import codecs
 from kproxy.wire.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -224,8 +225,11 @@ async def test_a_client_that_is_throttled_slows_nobody_else() -> None:
 
 
 @pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+@pytest.mark.parametrize(
+    ("is_budget_used_up", "most_bytes"), [(False, READ_BYTES), (True, SPARING_READ_BYTES)]
+)
 async def test_a_client_that_sends_without_end_is_read_once_in_a_turn_of_the_loop(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, most_bytes: int, *, is_budget_used_up: bool
 ) -> None:
     # Given
     turn, came = 0, Counter[int]()
@@ -249,6 +253,7 @@ async def test_a_client_that_sends_without_end_is_read_once_in_a_turn_of_the_loo
         RelayUnderTest(broker.port, max_request_bytes=16 * MIB) as under_test,
     ):
         under_test.tasks.spawn(count_turns(), name="turns")
+        under_test.relay.budget.note_waiting("others", (256 * MIB + 1) * is_budget_used_up)
         _, writer = await under_test.connect()
 
         # When
@@ -257,4 +262,4 @@ async def test_a_client_that_sends_without_end_is_read_once_in_a_turn_of_the_loo
         writer.close()
 
     # Then
-    assert max(came.values()) <= 256 * 1024
+    assert max(came.values()) <= most_bytes

@@ -1,11 +1,48 @@
-"""How much is read of a broker's socket at once."""
+"""How much is read of a socket at once."""
 
 import asyncio
 
+import pytest
+
 from kproxy.net.relay.buffer_budget import BufferBudget
-from kproxy.net.relay.read_buffer import READ_BYTES, SPARING_READ_BYTES, ReadBuffer
+from kproxy.net.relay.listeners import SecuredPorts
+from kproxy.net.relay.read_buffer import READ_BYTES, SPARING_READ_BYTES, ReadBuffer, SparingProtocol
+from kproxy.net.relay.relay import Relay
+from kproxy.net.relay.secured_connection import SecuredConnection
+from kproxy.security.principal import ANONYMOUS
+from tests.event_loops import BOTH_LOOPS
+from tests.unit.net.relaying import (
+    BIND_HOST,
+    RelayUnderTest,
+    SecuredRelayUnderTest,
+    request,
+    settled,
+    unreading_broker,
+)
+from tests.unit.net.tls_contexts import dialling, listening
 
 LIMIT_BYTES = 100_000
+MIB = 1 << 20
+
+
+class Noting(SparingProtocol):
+    def __init__(self, reads: ReadBuffer) -> None:
+        super().__init__(reads)
+        self.came: list[bytes] = []
+
+    def data_received(self, data: bytes) -> None:
+        self.came.append(data)
+
+
+def relay_before(broker_port: int, *, is_secured: bool) -> RelayUnderTest:
+    """Return a relay with a budget of 1 MiB."""
+    if not is_secured:
+        return RelayUnderTest(broker_port, budget_bytes=MIB)
+
+    def connection(relay: Relay, node_id: int) -> SecuredConnection:
+        return SecuredConnection(relay, node_id, lambda _: ANONYMOUS)
+
+    return SecuredRelayUnderTest(broker_port, SecuredPorts(listening(), connection), budget_bytes=MIB)
 
 
 async def test_there_is_little_room_where_the_budget_is_used_up_and_all_of_it_when_that_is_over() -> None:
@@ -53,3 +90,44 @@ async def test_what_was_taken_stays_when_another_is_read() -> None:
 
     # Then
     assert (first, reads.taken(6)) == (b"first", b"second")
+
+
+async def test_what_was_read_elsewhere_and_decrypted_counts_likewise_and_arrives_whole() -> None:
+    # Given
+    budget = BufferBudget(LIMIT_BYTES)
+    protocol = Noting(ReadBuffer(budget))
+
+    # When
+    protocol.take_read(bytes(60_000))
+    of_this_turn = budget.held_bytes
+    await asyncio.sleep(0)
+
+    # Then
+    assert protocol.came == [bytes(60_000)]
+    assert (of_this_turn, budget.held_bytes) == (60_000, 0)
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+@pytest.mark.parametrize("is_secured", [False, True])
+async def test_many_who_send_to_brokers_that_take_nothing_hold_little_more_than_the_budget(
+    *, is_secured: bool
+) -> None:
+    async with unreading_broker() as port, relay_before(port, is_secured=is_secured) as under_test:
+        # Given
+        tls, name = (dialling().context, "localhost") if is_secured else (None, None)
+        own_port = under_test.listeners.bound_ports[-1]
+        clients = [
+            await asyncio.open_connection(BIND_HOST, own_port, ssl=tls, server_hostname=name)
+            for _ in range(40)
+        ]
+        await under_test.until_twins(len(clients))
+
+        # When
+        for _, writer in clients:
+            writer.write(request(1, bytes(1_000_000)))
+        held = await settled(under_test.relay.buffered_bytes)
+
+        # Then
+        for _, writer in clients:
+            writer.transport.abort()
+        assert MIB < held < 4 * MIB

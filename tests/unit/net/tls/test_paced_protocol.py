@@ -163,6 +163,33 @@ async def test_a_protocol_with_a_buffer_of_its_own_gets_all_of_it(port: Port) ->
     await until(lambda: own.received == message)
 
 
+async def test_who_has_a_connection_later_says_how_much_is_read_for_it_and_takes_that(port: Port) -> None:
+    # Given
+    class Sparing(Served):
+        def room_bytes(self) -> int:
+            return 1000
+
+        def take_read(self, data: bytes) -> None:
+            self.calls.append("read")
+            self.data_received(data)
+
+    first, later = Served(), Sparing()
+    paced = await dialled(port, first)
+    await until(lambda: port.served.calls == ["made"])
+    assert first.transport is not None
+    assert port.served.transport is not None
+    message = bytes(range(250)) * 200
+
+    # When
+    first.transport.set_protocol(later)
+    port.served.transport.write(message)
+    await until(lambda: later.received == message)
+
+    # Then
+    assert len(paced.get_buffer(-1)) == 1000
+    assert (len(first.received), set(later.calls)) == (0, {"read"})
+
+
 async def test_a_protocol_that_closes_in_the_middle_is_given_nothing_more(port: Port) -> None:
     class Ending(Buffered):
         def buffer_updated(self, nbytes: int) -> None:
