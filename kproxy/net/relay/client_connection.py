@@ -335,7 +335,7 @@ class ClientConnection(SparingProtocol):
             self._left.end()
         self._memory.give_back()
         if self._twin is not None:
-            self._twin.close()
+            self._twin.outlive_client()
         self._relay.apis.forsake(self.connection_id)
         self._relay.peers.close(self.connection_id)
         self._relay.end(self, is_share_member=self._is_share_member)

@@ -109,6 +109,7 @@ class UpstreamTwin(SparingProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
+        self._relay.budget.note_waiting(self, 0)
         self._relay.traffic.open_twins -= 1
         self._relay.twins.discard(self)
         self._client.broker_lost(self, error)
@@ -136,6 +137,11 @@ class UpstreamTwin(SparingProtocol):
         """Close after what is buffered has left; see `close_behind_buffer`."""
         if self.transport is not None:
             close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
+
+    def outlive_client(self) -> None:
+        """Close likewise; what is buffered counts as its own until then, since its client's connection has ended."""
+        self._relay.budget.note_waiting(self, self.buffered_bytes)
+        self.close()
 
     def abort(self) -> None:
         """Close now."""

@@ -11,7 +11,7 @@ from kproxy.net.relay import upstream_twin
 from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
-from kproxy.wire.messages.produce_request import ProduceRequest
+from kproxy.wire.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import (
@@ -22,6 +22,7 @@ from tests.unit.net.relaying import (
     response,
     settled,
     share_fetch,
+    unreading_broker,
 )
 from tests.unit.net.tls_contexts import dialling, listening
 from tests.worlds.waiting import until
@@ -30,6 +31,12 @@ pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
 MIB = 1 << 20
 UNANSWERED_PRODUCE = b"".join(codecs.encode_request(0, 9, 1, "client", ProduceRequest(acks=0)))
+
+
+def produce_without_acks(size: int) -> bytes:
+    """Return a Produce of so many bytes of records that is not answered."""
+    records = [TopicProduceData("t", partition_data=[PartitionProduceData(records=bytes(size))])]
+    return b"".join(codecs.encode_request(0, 9, 1, "client", ProduceRequest(acks=0, topic_data=records)))
 
 
 @pytest.fixture
@@ -234,6 +241,29 @@ async def test_a_broker_that_takes_nothing_does_not_keep_the_bytes_of_a_client_t
 
             await until(lambda: not under_test.relay.connections)
             await until(lambda: under_test.relay.open_twins == 0)
+
+
+async def test_what_a_client_that_left_had_sent_counts_until_its_broker_has_it_or_is_lost() -> None:
+    async with unreading_broker() as port, RelayUnderTest(port) as under_test:
+        # Given
+        relay = under_test.relay
+        _, writer = await under_test.connect()
+        await under_test.until_twins(1)
+        (twin,) = relay.twins
+        assert isinstance(twin, UpstreamTwin)
+
+        # When
+        writer.write(produce_without_acks(200_000))
+        await until(lambda: relay.traffic.from_clients > 200_000)
+        writer.close()
+        await until(lambda: not relay.connections)
+        counted = relay.budget.held_bytes, twin.buffered_bytes
+        twin.abort()
+        await until(lambda: not relay.open_twins)
+
+        # Then
+        assert counted[0] == counted[1] > 100_000
+        assert relay.budget.held_bytes == 0
 
 
 async def test_a_client_that_takes_nothing_is_let_go_some_time_after_its_broker_left() -> None:
