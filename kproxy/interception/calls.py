@@ -17,6 +17,11 @@ MOST_DECODED_BYTES: Final = 10 * 1024 * 1024
 """What the elements of a request take at most: there are 50,000 at most (`wire.codec_runtime`)."""
 
 
+def decoded_bytes(frame_bytes: int) -> int:
+    """Return what a request of so many bytes takes at most once it is decoded."""
+    return min(DECODED_TIMES * frame_bytes, MOST_DECODED_BYTES)
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request that kproxy has to answer: SERVE and GUARD whole, EXAMINE perhaps together with the broker."""
@@ -33,7 +38,7 @@ class Call:
     @property
     def memory_bytes(self) -> int:
         """What it takes at most while it is being answered."""
-        decoded = min(DECODED_TIMES * self.frame_bytes, MOST_DECODED_BYTES)
+        decoded = decoded_bytes(self.frame_bytes)
         # An answer that is there already has a part for each element, too.
         return self.frame_bytes + (decoded if self.answer is None else 2 * decoded)
 

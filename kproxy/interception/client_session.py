@@ -17,13 +17,12 @@ Rules, all of them Kafka's:
 3. Correlation ids pass untouched: the twin belongs to this client alone.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping
 from functools import partial
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
-from kproxy.interception.calls import AnyCall, Call, peer_call
+from kproxy.interception.calls import AnyCall, Call, decoded_bytes, peer_call
 from kproxy.interception.gathering import questions
 from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.keepalive import keepalive_request, keepalive_slot, place_for_own
@@ -39,7 +38,7 @@ from kproxy.interception.request_decisions import (
     decode_held,
 )
 from kproxy.interception.request_stream import RequestStream, is_large
-from kproxy.interception.response_slots import Buffers, ResponseSlot, Rewrite, SlotKind
+from kproxy.interception.response_slots import Buffers, OwedResponses, ResponseSlot, Rewrite, SlotKind
 from kproxy.interception.response_stream import ResponseStream, takes_long
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
 from kproxy.interception.rewrites.described_groups import tell_share_groups
@@ -99,7 +98,7 @@ class ClientSession:
         self._routes = routes
         self._rewriter = rewriter
         self._request_counts = request_counts
-        self.slots: deque[ResponseSlot] = deque()
+        self.slots = OwedResponses()
         """The responses that are owed, oldest first; the shell changes none."""
         self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
         self._responses = ResponseStream(self.slots, max_request_bytes, self._rewrite, self._settle_head)
@@ -150,8 +149,9 @@ class ClientSession:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes held in both directions: what waits behind an answer, and frames that are held."""
-        return self._requests.backlog_bytes + self._requests.held_bytes + self._responses.held_bytes
+        """Bytes held in both directions: what waits behind an answer, answers that wait, and frames that are held."""
+        held_bytes = self._requests.held_bytes + self._responses.held_bytes
+        return self.waiting_bytes + self.slots.kept_bytes + held_bytes
 
     @property
     def held_frames(self) -> tuple[HeldFrame, HeldFrame]:
@@ -250,8 +250,9 @@ class ClientSession:
         version = min(request.api_version, newest)
         return RelayedHalf(request, message, version, self._rewriter.topic_name, merge)
 
-    def pass_on(self, slot: ResponseSlot, buffers: Buffers, merge: Rewrite) -> None:
-        """Send `buffers` (a whole request) to the broker for a call, and `merge` of its answer to the client."""
+    def pass_on(self, slot: ResponseSlot, buffers: Buffers, merge: Rewrite, *, kept_bytes: int = 0) -> None:
+        """Send `buffers` (a whole request) to the broker for a call, and `merge`, which keeps much, of its answer."""
+        self.slots.keep(slot, kept_bytes)
         # Made in a long turn: kproxy's own part of the answer may be large.
         slot.kind, slot.rewrite, slot.is_long = SlotKind.REWRITE, merge, True
         self._requests.for_broker.extend(buffers)
@@ -321,7 +322,7 @@ class ClientSession:
                 self._answer_at_once(head, codecs.encode_response(*head, decided.answer))
             case _:
                 slots, frames = questions(head, decided, self._rewriter)
-                self.slots += slots
+                self.slots.owe_together(slots, decoded_bytes(len(frame)))
                 self._requests.for_broker += frames
         return False
 
@@ -344,8 +345,7 @@ class ClientSession:
         self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
 
     def _answer_at_once(self, head: RequestHead, buffers: list[bytes | memoryview]) -> None:
-        self.slots.append(ResponseSlot(SlotKind.LOCAL, *head))
-        self.slots[-1].buffers = buffers
+        self.slots.owe_answered(ResponseSlot(SlotKind.LOCAL, *head), buffers)
         self._settle_head()
 
     def _count(self, head: RequestHead) -> None:
@@ -370,7 +370,7 @@ class ClientSession:
             except UnknownBrokers as unknown:
                 self._new_brokers = unknown.brokers
                 return False
-        self.slots.popleft()
+        self.slots.drop_first()
         self._settle_head()
         return True
 
@@ -397,4 +397,4 @@ class ClientSession:
     def _settle_head(self) -> None:
         """Send the answers at the head of the queue that are ready."""
         while self.slots and self.slots[0].buffers is not None:
-            self._responses.for_client.extend(self.slots.popleft().buffers or ())
+            self._responses.for_client.extend(self.slots.drop_first().buffers or ())

@@ -176,7 +176,7 @@ async def _answer_together(connection: Answered, call: Call, apis: Apis, context
         and not session.broker_lacks(request.api_key)
     ):
         half = session.left_half(request, request.message, lambda answer: answer)
-        session.pass_on(call.slot, half.frame(), half.answer)
+        session.pass_on(call.slot, half.frame(), half.answer, kept_bytes=call.memory_bytes)
         return
     shared = SHARED_APIS[request.api_key]
     halves = shared.split(request.message)
@@ -199,7 +199,7 @@ async def _answer_together(connection: Answered, call: Call, apis: Apis, context
     half = connection.session.left_half(
         request, left, lambda answer: shared.merge(request.message, local, answer)
     )
-    connection.session.pass_on(call.slot, half.frame(), half.answer)
+    connection.session.pass_on(call.slot, half.frame(), half.answer, kept_bytes=call.memory_bytes)
 
 
 def _names_too_many_groups(message: Message | None) -> bool:

@@ -13,7 +13,8 @@ from typing import Final
 from kproxy.interception.client_session import ClientSession
 
 MAX_BACKLOG_BYTES: Final = 256 * 1024
-"""Bytes that may wait behind a request being answered, or for the twin, before the client is read no further."""
+"""Bytes that may wait behind a request being answered, or for the twin, before the client is read no further; and as
+many of answers of kproxy's own behind one that the broker owes."""
 
 MAX_OWED_RESPONSES: Final = 1000
 """A client that pipelines more unanswered requests than this is read no further until some are answered."""
@@ -58,7 +59,7 @@ class BackPressure:
         """Tell, once, that another turn is due, for an answer or requests that came already, and that there is room."""
         if self.is_turn_due:
             return False
-        is_crowded = self.is_broker_full or self.is_throttled or session.owed_responses > MAX_OWED_RESPONSES
+        is_crowded = self.is_broker_full or self.is_throttled or _is_much_owed(session)
         are_requests_due = session.is_paused and not is_crowded
         self.is_turn_due = self.is_broker_wanted and (session.has_long_answer or are_requests_due)
         return self.is_turn_due
@@ -73,7 +74,11 @@ class BackPressure:
             return False
         is_clogged = (
             (not has_twin and session.unsent_bytes > 0)
-            or session.owed_responses > MAX_OWED_RESPONSES
+            or _is_much_owed(session)
             or session.waiting_bytes > MAX_BACKLOG_BYTES
         )
         return not is_clogged
+
+
+def _is_much_owed(session: ClientSession) -> bool:
+    return session.owed_responses > MAX_OWED_RESPONSES or session.slots.kept_bytes > MAX_BACKLOG_BYTES

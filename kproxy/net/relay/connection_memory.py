@@ -15,7 +15,7 @@ class ConnectionMemory:
 
     Args:
         budget: that of all connections.
-        session: what holds frames, and requests behind an answer.
+        session: what holds frames, requests behind an answer, and answers behind one of a broker.
         on_granted: called when a frame that waited for room may be read on, after which it is told anew.
     """
 
@@ -80,7 +80,9 @@ class ConnectionMemory:
         is_anew = self._tell_frames()
         if self._surpluses and client is not None:
             self._forget_taken(self._written_bytes - client.get_write_buffer_size())
-        waiting_bytes = self.unwritten_bytes(client, twin) + self._session.waiting_bytes
+        waiting_bytes = (
+            self.unwritten_bytes(client, twin) + self._session.waiting_bytes + self._session.slots.kept_bytes
+        )
         if twin is None:
             waiting_bytes += self._session.unsent_bytes
         is_too_much = self._account.note_waiting(waiting_bytes)

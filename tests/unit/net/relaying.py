@@ -20,6 +20,7 @@ from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
@@ -50,6 +51,12 @@ def response(correlation_id: int, body: bytes = b"ok") -> bytes:
 def share_fetch(correlation_id: int) -> bytes:
     """Return a request that kproxy answers."""
     return b"".join(codecs.encode_request(78, 1, correlation_id, "client", ShareFetchRequest(group_id="g")))
+
+
+def share_search(correlation_id: int, *, key_count: int = 30, key_bytes: int = 30_000) -> bytes:
+    """Return a request that kproxy answers at once, with as many bytes."""
+    message = FindCoordinatorRequest(key_type=2, coordinator_keys=["k" * key_bytes] * key_count)
+    return b"".join(codecs.encode_request(10, 6, correlation_id, "client", message))
 
 
 async def ended(reader: asyncio.StreamReader) -> bytes:

@@ -7,7 +7,7 @@ from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.back_pressure import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, BackPressure
-from tests.unit.net.relaying import SERVED, request, share_fetch
+from tests.unit.net.relaying import SERVED, request, response, share_fetch, share_search
 
 UNKNOWN_API_VERSIONS = struct.pack(">ihhi", 8, 18, 99, 1)
 """Answered at once."""
@@ -53,6 +53,25 @@ def test_nothing_more_is_taken_from_a_client_at_the_end_but_it_hears_its_answers
 
 def test_a_client_is_not_read_while_its_first_requests_wait_for_the_broker_to_be_connected() -> None:
     assert wanted(BackPressure(), a_session(request(1)), has_twin=False) == (False, True)
+
+
+def test_a_client_whose_answers_take_much_and_wait_for_the_broker_is_not_read_nor_gone_on_with() -> None:
+    # Given
+    pressure, session = BackPressure(), a_session(request(1) + share_search(2) + share_search(3))
+    session.go_on()
+
+    # When
+    before = (
+        session.slots.kept_bytes > MAX_BACKLOG_BYTES,
+        wanted(pressure, session),
+        pressure.makes_turn_due(session),
+    )
+    session.receive_from_broker(response(1))
+
+    # Then
+    assert before == (True, (False, True), False)
+    assert session.slots.kept_bytes == 0
+    assert pressure.makes_turn_due(session)
 
 
 def test_a_client_that_has_too_many_answers_to_come_is_not_read() -> None:

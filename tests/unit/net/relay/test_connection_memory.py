@@ -14,7 +14,7 @@ from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
-from tests.unit.net.relaying import SERVED, request, share_fetch
+from tests.unit.net.relaying import SERVED, request, response, share_fetch, share_search
 
 IDLE: Final = 500
 MOST_IDLE_BYTES: Final = 2_500
@@ -76,6 +76,18 @@ def test_requests_behind_an_answer_count() -> None:
     held.session.receive_from_client(share_fetch(1) + request(2, bytes(1000)))
 
     assert held.tell() == len(request(2, bytes(1000)))
+
+
+def test_answers_that_wait_for_a_broker_count_until_it_has_answered() -> None:
+    held = Held(1 << 20)
+    held.session.receive_from_client(request(1) + share_search(2, key_count=1, key_bytes=5_000))
+    held.session.take_for_broker()
+
+    while_it_waits = held.tell(), held.session.buffered_bytes
+    held.session.receive_from_broker(response(1))
+
+    assert while_it_waits[0] == while_it_waits[1] > 5_000
+    assert held.tell() == held.session.buffered_bytes == 0
 
 
 def test_who_holds_its_share_of_too_much_has_to_let_its_client_take_all_before_more_is_read() -> None:
