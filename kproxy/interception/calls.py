@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from kproxy.errors import MalformedMessage, PeerViolation
+from kproxy.interception.request_backlog import cut_free
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs, group_ids
@@ -81,4 +82,4 @@ def peer_call(head: RequestHead, frame: memoryview, routes: RoutingTable) -> Pee
     group_id = group_ids.group_id_of_member(frame)
     if not group_id or not is_elsewhere(group_id):
         return None
-    return PeerCall(ResponseSlot(SlotKind.LOCAL, *head), group_id, frame)
+    return PeerCall(ResponseSlot(SlotKind.LOCAL, *head), group_id, memoryview(cut_free(frame)))

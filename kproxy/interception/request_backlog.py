@@ -6,6 +6,17 @@ from typing import Final
 _JOINED_BYTES: Final = 1024
 """Chunks up to this size are joined while they wait: as objects of their own they take many times their bytes."""
 
+_MOST_KEPT: Final = 2
+"""How many times its own bytes a part of a read may keep in memory, which is not counted. A rest that shrinks from turn
+to turn is copied once each time that it is half as long."""
+
+
+def cut_free(data: bytes | memoryview) -> bytes | memoryview:
+    """Return `data`, copied where it keeps much more than its own bytes: a part keeps all of what it was cut from."""
+    if isinstance(data, memoryview) and memoryview(data.obj).nbytes > _MOST_KEPT * len(data):
+        return bytes(data)
+    return data
+
 
 class RequestBacklog:
     """What came behind a request that is being answered, in order. Every byte is looked at once.
@@ -34,7 +45,7 @@ class RequestBacklog:
     def put_back(self, data: bytes | memoryview) -> None:
         """Add what was taken and is not done with."""
         self.byte_count += len(data)
-        self._waiting().appendleft(data)
+        self._waiting().appendleft(cut_free(data))
 
     def take(self) -> bytes | memoryview | None:
         """Return what came first, None when there is nothing."""

@@ -80,6 +80,17 @@ def test_a_request_without_a_group_is_served_here() -> None:
     assert peer_call(RequestHead(78, 1, 7), frame[4:], table) is None
 
 
+def test_a_request_to_be_relayed_does_not_keep_the_large_read_that_it_came_in() -> None:
+    frame = bytes(frame_of(78)[4:])
+    read = memoryview(bytes(100_000) + frame)
+
+    call = peer_call(RequestHead(78, 1, 7), read[100_000:], routes())
+
+    assert call is not None
+    assert call.frame == frame
+    assert call.frame.obj == frame
+
+
 def test_a_request_that_turns_out_to_be_malformed_is_one_of_its_client() -> None:
     conversation = session(routes())
     whole = bytes(frame_of(78))

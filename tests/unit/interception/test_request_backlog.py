@@ -1,5 +1,9 @@
 """What waits behind a request keeps its order, and takes hardly more than its bytes."""
 
+import weakref
+from array import array
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +21,21 @@ def test_what_was_put_back_comes_first() -> None:
     backlog.put_back(b"first ")
 
     assert (backlog.byte_count, taken(backlog), backlog.byte_count) == (12, [b"first ", b"second"], 0)
+
+
+@pytest.mark.parametrize(("rest_bytes", "is_kept"), [(10, False), (30_000, False), (60_000, True)])
+def test_a_rest_does_not_keep_a_read_that_is_much_larger(rest_bytes: int, *, is_kept: bool) -> None:
+    # Given
+    backlog, read = RequestBacklog(), array("b", bytes(100_000))
+    alive = weakref.ref(read)
+
+    # When
+    backlog.put_back(memoryview(read).cast("B")[-rest_bytes:])
+    del read
+
+    # Then
+    assert (alive() is not None) is is_kept
+    assert b"".join(taken(backlog)) == bytes(rest_bytes)
 
 
 def test_small_chunks_are_joined() -> None:
