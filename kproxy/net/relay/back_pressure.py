@@ -4,6 +4,7 @@
 - the client's socket is full: neither broker nor client is read any further, and kproxy makes no answer of its own;
 - something waits (for the twin to connect, for an answer of kproxy's own, for too many owed responses): likewise.
 
+But a large frame that is held, and has room, is read to its end: others may wait for that, see `buffer_budget`.
 Nor is gone on with requests that came already, and wait for another turn, where there is no room for their answers.
 """
 
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kproxy.interception.client_session import ClientSession
+from kproxy.interception.held_frame import HeldFrame
+from kproxy.net.relay.buffer_budget import SMALL_FRAME_BYTES
 
 MAX_BACKLOG_BYTES: Final = 256 * 1024
 """Bytes that may wait behind a request being answered, or for the twin, before the client is read no further; and as
@@ -68,17 +71,26 @@ class BackPressure:
         """Tell whether there is room for what the client sends."""
         if self.throttle is not None and not self.is_throttled:
             self.throttle(session.request_count)
-        if self.is_broker_full or self.is_ending or self.is_throttled or self.is_resting:
-            return False
-        if not self.is_broker_wanted:
+        if self.is_ending or self.is_throttled or self.is_resting or self.awaits_room:
             return False
         is_clogged = (
-            (not has_twin and session.unsent_bytes > 0)
+            self.is_broker_full
+            or self.is_client_full
+            or (not has_twin and session.unsent_bytes > 0)
             or _is_much_owed(session)
             or session.waiting_bytes > MAX_BACKLOG_BYTES
         )
-        return not is_clogged
+        return not is_clogged or _is_large(session.held_frames[0])
+
+    def is_response_wanted(self, session: ClientSession) -> bool:
+        """Tell whether there is room for what the broker sends, or for the rest of a response that is held."""
+        return self.is_broker_wanted or (not self.awaits_room and _is_large(session.held_frames[1]))
 
 
 def _is_much_owed(session: ClientSession) -> bool:
     return session.owed_responses > MAX_OWED_RESPONSES or session.slots.kept_bytes > MAX_BACKLOG_BYTES
+
+
+def _is_large(frame: HeldFrame) -> bool:
+    """Small ones wait for no room, and a client may send one behind the other for ever, never at the end of any."""
+    return frame.frame_bytes > SMALL_FRAME_BYTES

@@ -349,19 +349,19 @@ class ClientConnection(SparingProtocol):
 
     def _adjust_reading(self) -> None:
         """Read from each side exactly when there is room for what it may send."""
-        pressure, transport = self._pressure, self.transport
+        pressure, transport, session = self._pressure, self.transport, self.session
         pressure.awaits_room = self._memory.awaits_grant
         if transport is not None and not transport.is_closing():
-            is_wanted = pressure.is_client_wanted(self.session, has_twin=self._twin is not None)
+            is_wanted = pressure.is_client_wanted(session, has_twin=self._twin is not None)
             if is_wanted and not transport.is_reading():
                 self._times.client_ms = self._now_ms()  # when nothing was read is not the client's time
                 transport.resume_reading()
             elif not is_wanted and transport.is_reading():
                 transport.pause_reading()
         if self._twin is not None:
-            self._twin.read(is_wanted=pressure.is_broker_wanted and not self.session.has_long_answer)
+            self._twin.read(is_wanted=pressure.is_response_wanted(session) and not session.has_long_answer)
         self.relayed.read(is_wanted=pressure.is_broker_wanted)
-        if pressure.makes_turn_due(self.session):
+        if pressure.makes_turn_due(session):
             self._spawn(self._go_on, name=f"requests of {self.peer}")
 
     async def _bind(self, brokers: tuple[BackingBroker, ...]) -> None:

@@ -7,10 +7,15 @@ from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.back_pressure import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, BackPressure
+from kproxy.wire import codecs
+from kproxy.wire.messages.metadata_request import MetadataRequest
 from tests.unit.net.relaying import SERVED, request, response, share_fetch, share_search
 
 UNKNOWN_API_VERSIONS = struct.pack(">ihhi", 8, 18, 99, 1)
 """Answered at once."""
+
+METADATA = b"".join(codecs.encode_request(3, 12, 1, "client", MetadataRequest()))
+"""Its response is held whole."""
 
 
 def a_session(received: bytes = b"") -> ClientSession:
@@ -72,6 +77,47 @@ def test_a_client_whose_answers_take_much_and_wait_for_the_broker_is_not_read_no
     assert before == (True, (False, True), False)
     assert session.slots.kept_bytes == 0
     assert pressure.makes_turn_due(session)
+
+
+def test_a_large_frame_that_has_room_is_read_to_its_end_whoever_is_slow_for_others_wait_for_that() -> None:
+    # Given
+    owed = b"".join(request(number) for number in range(MAX_OWED_RESPONSES + 1))
+    session, pressure = a_session(owed), BackPressure()
+    pressure.is_broker_full = pressure.is_client_full = True
+
+    # When
+    before = pressure.is_client_wanted(session, has_twin=True)
+    session.receive_from_client(share_search(2)[:100_000])
+    with_room = pressure.is_client_wanted(session, has_twin=True)
+    pressure.awaits_room = True
+
+    # Then
+    assert (before, with_room) == (False, True)
+    assert not pressure.is_client_wanted(session, has_twin=True)
+
+
+def test_a_small_frame_is_no_reason_to_read_on() -> None:
+    session = a_session(b"".join(request(number) for number in range(MAX_OWED_RESPONSES + 1)))
+
+    session.receive_from_client(share_search(2, key_count=1)[:10_000])
+
+    assert not BackPressure().is_client_wanted(session, has_twin=True)
+
+
+def test_a_large_response_that_has_room_is_read_to_its_end_though_its_client_is_slow() -> None:
+    # Given
+    session, pressure = a_session(METADATA), BackPressure()
+    pressure.is_client_full = True
+
+    # When
+    before = pressure.is_response_wanted(session)
+    session.receive_from_broker(response(1, bytes(100_000))[:50_000])
+    with_room = pressure.is_response_wanted(session)
+    pressure.awaits_room = True
+
+    # Then
+    assert (before, with_room) == (False, True)
+    assert not pressure.is_response_wanted(session)
 
 
 def test_a_client_that_has_too_many_answers_to_come_is_not_read() -> None:
