@@ -7,17 +7,22 @@ they like, and what was found is good for a while.
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Final
+from itertools import islice
+from math import inf
+from operator import itemgetter
+from typing import Final, TypeAlias
 
 from kproxy.admin.all_backlogs import AllBacklogs
 from kproxy.admin.group_lag import GroupLag, lag_of_group
 from kproxy.admin.group_progress import GroupProgress
 from kproxy.admin.progress_views import progress_view
-from kproxy.admin.turns import in_turns
+from kproxy.admin.turns import in_order, in_turns
 from kproxy.handlers.ports import Background, Clock
 from kproxy.share.identifiers import GroupId
 from kproxy.statelog.actors import cut_text
 from kproxy.telemetry.metrics import Metrics
+
+Labels: TypeAlias = tuple[str, ...]
 
 FRESH_MS: Final = 1_000
 """How old a look may be for people."""
@@ -49,6 +54,9 @@ class GroupLags:
         self._known: Mapping[GroupId, GroupLag] = {}
         self._looked_ms: int | None = None
         self._took_ms = 0
+        self._metrics: Metrics | None = None
+        self._lags_told: Mapping[Labels, float] = {}
+        self._oldest_told: Mapping[Labels, float] = {}
 
     async def look(
         self, *, max_age_ms: int = FRESH_MS, patience_s: float = LIST_SECONDS
@@ -64,6 +72,7 @@ class GroupLags:
 
     def register_gauges(self, metrics: Metrics) -> None:
         """Let every scrape read what is known; `freshen` is to be awaited before."""
+        self._metrics = metrics
         metrics.register_gauge("share_lag_records", self.lag_records)
         metrics.register_gauge("share_oldest_unfinished_seconds", self.oldest_unfinished_seconds)
 
@@ -73,14 +82,16 @@ class GroupLags:
         is_known = not self._is_older_than(STALE_MS)
         await self.look(max_age_ms=due_ms, patience_s=SCRAPE_SECONDS if is_known else FIRST_SCRAPE_SECONDS)
 
-    def lag_records(self) -> Mapping[tuple[str, ...], float]:
+    def lag_records(self) -> Mapping[Labels, float]:
         """Return the lag of each group of which it is known, the largest first."""
-        return _by_label((group_id, lag.lag) for group_id, lag in self._told().items())
+        return {} if self._is_older_than(STALE_MS) else self._lags_told
 
-    def oldest_unfinished_seconds(self) -> Mapping[tuple[str, ...], float]:
+    def oldest_unfinished_seconds(self) -> Mapping[Labels, float]:
         """Return the age of each group's first unfinished record, 0 where there is none, the largest first."""
+        if self._is_older_than(STALE_MS):
+            return {}
         now_ms = self._progress.wall_clock.now_ms()
-        return _by_label((group_id, _age_s(lag, now_ms)) for group_id, lag in self._told().items())
+        return {labels: max(0, now_ms - oldest_ms) / 1000 for labels, oldest_ms in self._oldest_told.items()}
 
     def _told(self) -> Mapping[GroupId, GroupLag]:
         return {} if self._is_older_than(STALE_MS) else self._known
@@ -101,7 +112,9 @@ class GroupLags:
         done, began_ms = self._under_way, self._clock.now_ms()
         assert done is not None
         try:
-            self._known = await self._lags()
+            known = await self._lags()
+            await self._choose_told(known)
+            self._known = known
             self._looked_ms, self._took_ms = began_ms, self._clock.now_ms() - began_ms
         finally:
             self._under_way = None
@@ -119,20 +132,36 @@ class GroupLags:
             await asyncio.sleep(0)
         return found
 
+    async def _choose_told(self, known: Mapping[GroupId, GroupLag]) -> None:
+        """Find out what scrapes tell until the next look."""
+        lags = [(lag.lag, group_id) async for group_id, lag in in_turns(known.items())]
+        oldest = [(_oldest_ms(lag), group_id) async for group_id, lag in in_turns(known.items())]
+        self._lags_told = await self._first_of(lags, "share_lag_records", is_largest_first=True)
+        self._oldest_told = await self._first_of(
+            oldest, "share_oldest_unfinished_seconds", is_largest_first=False
+        )
 
-def _age_s(lag: GroupLag, now_ms: int) -> float | None:
+    async def _first_of(
+        self, readings: Iterable[tuple[float | None, GroupId]], gauge: str, *, is_largest_first: bool
+    ) -> Mapping[Labels, float]:
+        """Return as many as may be told of what is known, and count the others as dropped; others have turns.
+
+        Of ids that are the same as far as a label goes, the first one is told.
+        """
+        if self._metrics is None:
+            return {}
+        found = [(value, group_id) async for value, group_id in in_turns(readings) if value is not None]
+        ordered = await in_order(found, itemgetter(0), reverse=is_largest_first)
+        told: dict[Labels, float] = {}
+        async for value, group_id in in_turns(islice(ordered, self._metrics.max_series)):
+            told.setdefault((cut_text(group_id),), value)
+        if len(found) > self._metrics.max_series:
+            self._metrics.count("metrics_dropped_series", len(found) - self._metrics.max_series, gauge)
+        return told
+
+
+def _oldest_ms(lag: GroupLag) -> float | None:
+    """Return the date of the first unfinished record, infinity where there certainly is none."""
     if lag.oldest_ms is not None:
-        return max(0, now_ms - lag.oldest_ms) / 1000
-    return 0.0 if lag.is_oldest_exact else None
-
-
-def _by_label(readings: Iterable[tuple[GroupId, float | None]]) -> Mapping[tuple[str, ...], float]:
-    """Return what is known, the largest first: should there be more groups than series, those are told.
-
-    Of ids that are the same as far as a label goes, the one with the largest is told.
-    """
-    known = ((value, group_id) for group_id, value in readings if value is not None)
-    found: dict[tuple[str, ...], float] = {}
-    for value, group_id in sorted(known, key=lambda each: -each[0]):
-        found.setdefault((cut_text(group_id),), value)
-    return found
+        return lag.oldest_ms
+    return inf if lag.is_oldest_exact else None

@@ -62,7 +62,8 @@ class GroupProgress:
         backlogs: Sequence[Backlog] = [NOT_ASKED] * len(windows)
         if has_lag and windows:
             isolation = self.isolation_of(group_id)
-            backlogs = await self.backlogs.look([backlog_question(window, isolation) for window in windows])
+            questions = [backlog_question(window, isolation) async for window in in_turns(windows)]
+            backlogs = await self.backlogs.look(questions)
         now_ms = self.wall_clock.now_ms()
         return (
             progress_view(window, backlog, now_ms) for window, backlog in zip(windows, backlogs, strict=True)

@@ -164,9 +164,9 @@ class Metrics:
         self._count_dropped(metric)
         return (OTHER,) * len(declared)
 
-    def _count_dropped(self, metric: str) -> None:
+    def _count_dropped(self, metric: str, count: int = 1) -> None:
         dropped = self._counters["metrics_dropped_series"]
-        dropped[(metric,)] = dropped.get((metric,), 0) + 1
+        dropped[(metric,)] = dropped.get((metric,), 0) + count
 
     def _portions(self, encode: Encode) -> Iterator[bytes]:
         for declaration in DECLARATIONS:
@@ -197,6 +197,6 @@ class Metrics:
         assert all(len(labels) == len(declaration.labels) for labels in readings), (
             f"gauge {declaration.name!r} was read with labels {next(iter(readings))}"
         )
-        for _ in range(len(readings) - self._max_series):
-            self._count_dropped(declaration.name)
+        if len(readings) > self._max_series:
+            self._count_dropped(declaration.name, len(readings) - self._max_series)
         return dict(islice(readings.items(), self._max_series))

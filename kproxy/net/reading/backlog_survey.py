@@ -8,13 +8,14 @@ one by one, and no more than `LARGE_BATCHES` of them.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, MalformedMessage
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.handlers.isolation_levels import IsolationLevel
+from kproxy.handlers.live.pauses import let_other_looks_go_on
 from kproxy.handlers.ports import PartitionData, PartitionRead, PartitionReader
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.metadata import ClusterMetadataCache
@@ -27,6 +28,8 @@ SURVEY_SECONDS: Final = 3.0
 """What a survey takes at most; the command line waits for five seconds."""
 SURVEYS_AT_ONCE: Final = 2
 READS_AT_ONCE: Final = 64
+QUESTIONS_AT_ONCE: Final = 5_000
+"""So many are gone through before others have a turn: some 10 ms."""
 FIRST_BATCH_BYTES: Final = 16 * 1024
 LARGE_BATCHES: Final = 64
 
@@ -65,7 +68,10 @@ class BacklogSurvey:
                 await round_.run()
         except TimeoutError:
             unanswered = f"the brokers did not answer within {self._timeout_s:g} s"
-        return [round_.answer(question, unanswered) for question in questions]
+        answers: list[Backlog] = []
+        async for some in _portions(questions):
+            answers += [round_.answer(question, unanswered) for question in some]
+        return answers
 
 
 class _SurveyRound:
@@ -90,11 +96,10 @@ class _SurveyRound:
         self._moved: list[PartitionRead] = []
 
     async def run(self) -> None:
-        await self._learn_topics()
-        await self._ends.find([_place(question) for question in self._questions])
-        if committed := [_place(question) for question in self._questions if _is_committed(question)]:
-            await self._stable.find(committed)
-        await self._read_each([read for question in self._questions for read in self._read_of(question)])
+        async for some in _portions(self._questions):
+            await self._find_ends(some)
+        async for some in _portions(self._questions):
+            await self._read_each([read for question in some for read in self._read_of(question)])
         moved = self._moved
         self._moved = []
         await self._read_each(moved)
@@ -121,9 +126,15 @@ class _SurveyRound:
 
     # ------------------------------------------------ private
 
-    async def _learn_topics(self) -> None:
-        names = {question.topic_name for question in self._questions if question.topic_name is not None}
-        nameless = {question.topic_id for question in self._questions if question.topic_name is None}
+    async def _find_ends(self, questions: Sequence[BacklogQuestion]) -> None:
+        await self._learn_topics(questions)
+        await self._ends.find([_place(question) for question in questions])
+        if committed := [_place(question) for question in questions if _is_committed(question)]:
+            await self._stable.find(committed)
+
+    async def _learn_topics(self, questions: Sequence[BacklogQuestion]) -> None:
+        names = {question.topic_name for question in questions if question.topic_name is not None}
+        nameless = {question.topic_id for question in questions if question.topic_name is None}
         try:
             await self._metadata.topics_named(names)
             for topic_id in nameless:
@@ -173,6 +184,14 @@ class _SurveyRound:
 
     def _note(self, read: PartitionRead, reason: str) -> None:
         self._notes[TopicIdPartition(read.topic_id, read.partition)] = reason
+
+
+async def _portions(questions: Sequence[BacklogQuestion]) -> AsyncIterator[Sequence[BacklogQuestion]]:
+    """Yield `QUESTIONS_AT_ONCE` after the other; others have a turn in between."""
+    for start in range(0, len(questions), QUESTIONS_AT_ONCE):
+        if start:
+            await let_other_looks_go_on()
+        yield questions[start : start + QUESTIONS_AT_ONCE]
 
 
 def _place(question: BacklogQuestion) -> TopicIdPartition:

@@ -184,6 +184,25 @@ def test_of_more_groups_than_series_those_that_are_furthest_behind_are_told() ->
     ]
 
 
+def test_a_scrape_looks_at_no_more_groups_than_it_tells() -> None:
+    """They are put in order when groups are looked at, with turns for others; a scrape is one turn."""
+    # Given
+    inspectable = a_group_that_is_behind(*(f"group-{number}" for number in range(5)))
+    lags, metrics = lags_of(inspectable), Metrics(max_series=2)
+    lags.register_gauges(metrics)
+
+    # When
+    asyncio.run(lags.freshen())
+
+    # Then
+    assert (len(lags.lag_records()), len(lags.oldest_unfinished_seconds())) == (2, 2)
+    lines = metrics.exposition().body.decode().splitlines()
+    assert [line for line in lines if line.startswith("kproxy_metrics_dropped_series_total")] == [
+        'kproxy_metrics_dropped_series_total{metric="share_lag_records"} 3.0',
+        'kproxy_metrics_dropped_series_total{metric="share_oldest_unfinished_seconds"} 3.0',
+    ]
+
+
 def test_a_long_group_id_is_cut() -> None:
     # When
     (said,) = scraped(a_group_that_is_behind("g" * 30_000))

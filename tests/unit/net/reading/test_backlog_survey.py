@@ -7,10 +7,12 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.backlog import Backlog, BacklogQuestion, Backlogs
+from kproxy.net.reading import backlog_survey
 from kproxy.net.reading.backlog_survey import FIRST_BATCH_BYTES, LARGE_BATCHES, BacklogSurvey
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.messages.list_offsets_request import ListOffsetsRequest
 from kproxy.wire.messages.list_offsets_response import ListOffsetsResponse
 from kproxy.wire.record_times import RecordTime
 from tests.in_memory.backlog_contract import BACKLOG_CONTRACT, BacklogWorld
@@ -100,6 +102,26 @@ async def test_a_thousand_partitions_cost_each_leader_few_requests() -> None:
         assert found == [Backlog(1, RecordTime(number, is_exact=True)) for number in range(1000)]
         assert [len(cluster.brokers[node].asked(ApiKey.LIST_OFFSETS)) for node in (1, 2)] == [2, 2]
         assert [len(cluster.brokers[node].asked(ApiKey.FETCH)) for node in (1, 2)] == [16, 16]
+
+
+async def test_others_have_turns_while_very_many_partitions_are_surveyed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(backlog_survey, "QUESTIONS_AT_ONCE", 3)
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=7)
+        for partition in range(7):
+            cluster.log(ORDERS, partition).append([b"a"], timestamp_ms=partition)
+
+        # When
+        found = await survey(backing, timeout_s=30).look(questions(7))
+
+        # Then
+        assert found == [Backlog(1, RecordTime(number, is_exact=True)) for number in range(7)]
+        asked = [request.message for request in cluster.brokers[1].asked(ApiKey.LIST_OFFSETS)]
+        counts = [len(body.topics[0].partitions) for body in asked if isinstance(body, ListOffsetsRequest)]
+        assert counts == [3, 3, 1]
 
 
 async def test_of_large_batches_so_many_are_read_and_no_more() -> None:
