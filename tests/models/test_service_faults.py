@@ -4,12 +4,13 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
+from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.state_log import service as state_log_service
 from kproxy.share.identifiers import TopicId
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.state_log_process import Process
-from tests.worlds.state_logs import SLOT_COUNT, STATE, StateLogBacking, alarms
+from tests.worlds.state_logs import GROUPS_ID, SLOT_COUNT, STATE, StateLogBacking, alarms
 from tests.worlds.waiting import until
 
 
@@ -62,6 +63,30 @@ async def test_a_fault_in_the_watch_of_the_topics_does_not_end_it(
 
     # Then
     await until(lambda: process.service.slots not in {None, before})
+
+
+async def test_a_topic_created_anew_is_noticed_while_nobody_can_be_asked_who_leads_its_partitions(
+    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    monkeypatch.setattr(state_log_service, "TOPIC_WATCH_SECONDS", 0.01)
+
+    # Given
+    process = await Process(backing).serves()
+    before = process.service.slots
+
+    async def unavailable(_: Mapping[TopicId, str]) -> Collection[TopicId]:
+        raise BrokerUnavailable("nobody answers")
+
+    monkeypatch.setattr(backing.metadata, "missing_topics", unavailable)
+    cluster.lead(GROUPS_ID, 0, -1)
+    await backing.metadata.refresh()
+
+    # When
+    cluster.create_topic(STATE, TopicId(b"another-topic-id"), partition_count=SLOT_COUNT)
+    await backing.metadata.refresh()
+
+    # Then
+    await until(lambda: process.service.slots is not before)
 
 
 async def test_a_fault_of_who_is_told_of_changes_does_not_end_the_watch_of_the_topics(

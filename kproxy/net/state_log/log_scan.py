@@ -202,18 +202,20 @@ def _decoded(
 
 def _sound_batches(records: memoryview, offset: int, where: str) -> DecodedRecords:
     """Return what can be decoded, batch by batch. Raises UnreadableLog when the first one is no batch at all."""
-    sound = DecodedRecords([], offset)
+    sound, next_offset = list[Record](), offset
     for extent in _whole_extents(records, where):
         batch = records[extent.position : extent.position + extent.size_bytes]
         try:
-            decoded = decode_records(batch, from_offset=sound.next_offset)  # one may be there twice
+            decoded = decode_records(batch, from_offset=next_offset)  # one may be there twice
         except MalformedMessage as malformed:
             log.warning(
                 "corrupt_batch_skipped", partition=where, offset=extent.first_offset, detail=malformed
             )
-            decoded = DecodedRecords([], max(sound.next_offset, extent.last_offset + 1))
-        sound = DecodedRecords(sound.records + decoded.records, decoded.next_offset)
-    return sound
+            next_offset = max(next_offset, extent.last_offset + 1)
+        else:
+            sound += decoded.records
+            next_offset = decoded.next_offset
+    return DecodedRecords(sound, next_offset)
 
 
 def _whole_extents(records: memoryview, where: str) -> Sequence[BatchExtent]:

@@ -257,7 +257,8 @@ class StateLogService:
         while True:
             await asyncio.sleep(TOPIC_WATCH_SECONDS)
             try:
-                listed = await hear_of_leaders(self._cluster.metadata, topics, listed)
+                with suppress(BrokerUnavailable):  # what is known is looked at all the same
+                    listed = await hear_of_leaders(self._cluster.metadata, topics, listed)
                 found = await self._cluster.metadata.topics_named(ids)
             except BrokerUnavailable:
                 continue

@@ -282,6 +282,20 @@ def test_who_only_looks_sees_what_can_be_decoded() -> None:
     assert log.offsets == [0, 2]
 
 
+def test_a_batch_that_is_there_twice_beside_damaged_ones_is_seen_once() -> None:
+    # Given
+    log = reading(2, 1, 2, 1)
+    _, damaged, repeated, last = log.log.batches
+    log.log.batches[1] = replace(damaged, encoded=damaged.encoded[:-1] + b"?")
+    log.log.batches[3] = replace(last, encoded=repeated.encoded + last.encoded)
+
+    # When
+    of(LogScan(log.reader).look(TOPIC, 0, first_offset=0, last_offset=5, take=log.take))
+
+    # Then
+    assert log.offsets == [0, 1, 3, 4, 5]
+
+
 def test_before_bytes_that_nobody_can_frame_all_is_read_that_can_be() -> None:
     # Given
     log = reading(1, 1)
