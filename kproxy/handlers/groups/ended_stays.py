@@ -3,17 +3,19 @@
 None of it is found from the moment on in which it ends. To take it apart takes turns.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from kproxy.handlers.live.pauses import Pace, SharedStart, let_others_go_on, work_on
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, Pace, SharedStart, let_others_go_on, work_on
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 
 _LookedAt: TypeAlias = tuple[tuple[SharePartitionKey, ...], int]
 """Share-partitions to let go of, and how much work it was to find them, and is to let go of them."""
+
+_LOOKED_AT_ONCE: Final = 16 * MOST_AT_FIRST
+"""So many share-partitions are looked at before what that cost is counted: about as much as to let go of fifty."""
 
 
 class EndedStays:
@@ -89,6 +91,7 @@ class EndedStays:
     def _left_of_groups(self) -> Iterator[_LookedAt]:
         group_ids, self._group_ids = self._group_ids, {}
         for group_id in group_ids:
+            yield (), work_on(self._directory.known_count_of(group_id))
             keys = self._directory.known_keys_of(group_id)
             yield (), work_on(len(keys))
             for key in keys:
@@ -99,9 +102,25 @@ class EndedStays:
         if not ended:
             return
         for group_id in self._directory.known_group_ids().union(self._availability.listened_group_ids()):
-            keys = self._directory.known_keys_of(group_id)
-            listened_keys = self._availability.listened_keys_of(group_id)
-            yield (), work_on(len(keys) + len(listened_keys))
-            for key in dict.fromkeys(key for key in chain(keys, listened_keys) if key.topic_id in ended):
-                self._availability.signal(key)
+            yield (), work_on(self._availability.listened_count_of(group_id))
+            for keys, work in _of_topics(ended, self._availability.listened_keys_of(group_id)):
+                for key in keys:
+                    self._availability.signal(key)
+                yield keys, work
+            # What somebody listened to is let go of by now, and is not among these.
+            yield (), work_on(self._directory.known_count_of(group_id))
+            yield from _of_topics(ended, self._directory.known_keys_of(group_id))
+
+
+def _of_topics(ended: Collection[TopicId], keys: Sequence[SharePartitionKey]) -> Iterator[_LookedAt]:
+    """Yield those of `keys` that are of topics that `ended`, one by one, and how much work it was to find them.
+
+    That they were copied counts first.
+    """
+    yield (), work_on(len(keys))
+    for begin in range(0, len(keys), _LOOKED_AT_ONCE):
+        portion = keys[begin : begin + _LOOKED_AT_ONCE]
+        yield (), work_on(len(portion))
+        for key in portion:
+            if key.topic_id in ended:
                 yield (key,), 1

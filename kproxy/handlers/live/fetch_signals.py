@@ -9,7 +9,7 @@ one leaves records to others or is over. One call wakes one fetch, which calls t
 would have them wake each other, and the caller itself, without end.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -153,8 +153,12 @@ class HeardAvailability:
         """Return the groups of these, at no cost for how many there are."""
         return self._listeners.keys()
 
-    def listened_keys_of(self, group_id: GroupId) -> Collection[SharePartitionKey]:
-        """Return those of a group."""
+    def listened_count_of(self, group_id: GroupId) -> int:
+        """Return how many there are of a group."""
+        return len(self._listeners.get(group_id, ()))
+
+    def listened_keys_of(self, group_id: GroupId) -> Sequence[SharePartitionKey]:
+        """Return those of a group: a copy, so that they may change meanwhile."""
         return tuple(self._listeners.get(group_id, ()))
 
     def listen(self, keys: Collection[SharePartitionKey], session_key: ShareSessionKey) -> FetchSignals:

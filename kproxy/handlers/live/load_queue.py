@@ -177,6 +177,10 @@ class LoadQueue:
         """Return what waits or is under way of a group."""
         return *self._waiting.get(group_id, ()), *self._under_way.of(group_id)
 
+    def count_of(self, group_id: GroupId) -> int:
+        """Return how many that is."""
+        return len(self._waiting.get(group_id, ())) + self._under_way.count_of(group_id)
+
     def put(self, key: SharePartitionKey) -> None:
         """Begin to load `key` in its turn: at once if there is room. It was not put in before, or its load is over."""
         self._waiting.setdefault(key.group_id, {})[key] = None

@@ -8,7 +8,7 @@ whose leader is not known is homeless until the metadata say more.
 
 import asyncio
 from collections.abc import Collection, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
@@ -24,6 +24,7 @@ from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.reading.fetch_topics import FetchEntry
 from kproxy.net.reading.sleepers import Sleeper, SleepersByKey, Watch, changes_of
 from kproxy.net.reading.tail import TAIL_MAX_BYTES, BrokerTail
+from kproxy.net.reading.watches import Watches, WatchRounds
 from kproxy.net.tasks import TaskKeeper
 from kproxy.net.waking_turns import WakingTurns
 from kproxy.share.identifiers import SharePartitionKey, TopicId, TopicIdPartition
@@ -65,14 +66,15 @@ class ShareAvailability:
         self._clock = clock
         self._tasks = tasks
         self._turns = turns
-        self._watches: dict[TopicIdPartition, Watch] = {}
-        self._homeless: set[TopicIdPartition] = set()
+        self._watches, self._homeless = Watches(), Watches()
         self._doubtful: set[TopicId] = set()
         self._sleepers = SleepersByKey()
         self._tails: dict[int, BrokerTail] = {}
         self._is_housing = False
         self._swept_ms = clock.now_ms()
-        metadata.on_topics.append(self._topics_moved)
+        self._moves = WatchRounds(self._watches, self._follow, tasks=tasks, name="watches whose leader moved")
+        self._sweeps = WatchRounds(self._watches, self._sweep, tasks=tasks, name="watches nobody needs")
+        metadata.on_topics.append(self._moves.begin)
 
     # ------------------------------------------------ the Availability port
 
@@ -149,8 +151,13 @@ class ShareAvailability:
 
     def lost(self, tail: BrokerTail) -> None:
         """Ask who leads the partitions of a broker that does not answer; sleepers just sleep on."""
-        awaited = (watch for watch in self._watches.values() if watch.tail is tail and watch.sleepers)
-        self._doubtful.update(watch.topic_partition.topic_id for watch in awaited)
+
+        def is_awaited(watch: Watch) -> bool:
+            return watch.tail is tail and bool(watch.sleepers)
+
+        self._doubtful.update(
+            each for each in self._watches.topic_ids if self._watches.is_any_of(each, is_awaited)
+        )
         if self._doubtful:
             self._find_homes()
 
@@ -208,7 +215,9 @@ class ShareAvailability:
         if sleeper.kept is not None:
             sleeper.kept.registration = sleeper
             sleeper.kept.changed.difference_update(keys)
-        self._sweep(now_ms)
+        if now_ms - self._swept_ms >= SWEEP_INTERVAL_MS:
+            self._swept_ms = now_ms
+            self._sweeps.begin(self._watches.topic_ids)
 
     async def _register(self, sleeper: Sleeper, interest: Interest) -> None:
         """Register for most of what changed in very many share-partitions; others have a turn now and then.
@@ -232,7 +241,8 @@ class ShareAvailability:
         topic_partition = TopicIdPartition(key.topic_id, key.partition)
         watch = self._watches.get(topic_partition)
         if watch is None:
-            watch = self._watches[topic_partition] = Watch(topic_partition, missing_offset, now_ms)
+            watch = Watch(topic_partition, missing_offset, now_ms)
+            self._watches.add(watch)
         elif not watch.sleepers and missing_offset > watch.fetch_offset:
             # A read has seen more than the tail, which rests while nobody waits.
             self._move(watch, missing_offset)
@@ -270,17 +280,14 @@ class ShareAvailability:
     def _end(self, watch: Watch) -> None:
         self._leave_tail(watch)
         self._homeless.discard(watch.topic_partition)
-        del self._watches[watch.topic_partition]
+        self._watches.discard(watch.topic_partition)
         for sleeper, missing_offsets in watch.sleepers.items():
             sleeper.lose_watch(missing_offsets)
 
-    def _sweep(self, now_ms: int) -> None:
-        if now_ms - self._swept_ms < SWEEP_INTERVAL_MS:
-            return
-        self._swept_ms = now_ms
-        for watch in list(self._watches.values()):
-            if not watch.sleepers and now_ms - watch.last_awaited_ms > QUIET_WATCH_TTL_MS:
-                self._end(watch)
+    def _sweep(self, watch: Watch) -> None:
+        idle_ms = self._clock.now_ms() - watch.last_awaited_ms
+        if not watch.sleepers and idle_ms > QUIET_WATCH_TTL_MS:
+            self._end(watch)
 
     # ------------------------------------------------ private: which tail
 
@@ -289,7 +296,7 @@ class ShareAvailability:
         key = watch.topic_partition
         leader = self._metadata.leader_of(key.topic_id, key.partition)
         if leader is None or leader.leader_id < 0 or self._metadata.describe(key.topic_id) is None:
-            self._homeless.add(key)
+            self._homeless.add(watch)
             self._find_homes()
             return
         self._homeless.discard(key)
@@ -305,7 +312,7 @@ class ShareAvailability:
 
     def _evict(self, watch: Watch) -> None:
         self._leave_tail(watch)
-        self._homeless.add(watch.topic_partition)
+        self._homeless.add(watch)
         self._find_homes()
 
     def _tail_of(self, node_id: int) -> BrokerTail:
@@ -323,13 +330,12 @@ class ShareAvailability:
             self._tasks.keep_up(tail.run, name=name, kind="tail")
         return tail
 
-    def _topics_moved(self, topic_ids: Collection[TopicId]) -> None:
-        for key, watch in list(self._watches.items()):
-            if key.topic_id not in topic_ids:
-                continue
-            if watch.leader != self._metadata.leader_of(key.topic_id, key.partition):
-                self._leave_tail(watch)
-                self._house(watch)
+    def _follow(self, watch: Watch) -> None:
+        """Let a watch be in the tail of its leader, if that is another one now."""
+        key = watch.topic_partition
+        if watch.leader != self._metadata.leader_of(key.topic_id, key.partition):
+            self._leave_tail(watch)
+            self._house(watch)
 
     def _find_homes(self) -> None:
         if not self._is_housing:
@@ -350,7 +356,7 @@ class ShareAvailability:
             self._is_housing = False
 
     async def _ask_for_leaders(self) -> None:
-        topic_ids = self._doubtful.union(key.topic_id for key in self._homeless)
+        topic_ids = self._doubtful.union(self._homeless.topic_ids)
         self._doubtful.clear()
         try:
             await self._metadata.confirm(topic_ids, not_older_than_ms=0)
@@ -366,9 +372,10 @@ class ShareAvailability:
         Thousands of watches may end with topics that are deleted together: others have a turn now and then.
         """
         pace = Pace(is_alone=True)
-        for topic_partition in tuple(self._homeless):
-            watch = self._watches.get(topic_partition)
-            if watch is None or topic_partition not in self._homeless:
+        homeless = map(self._homeless.of, tuple(self._homeless.topic_ids))
+        for watch in chain.from_iterable(homeless):
+            topic_partition = watch.topic_partition
+            if self._homeless.get(topic_partition) is not watch:
                 continue  # meanwhile
             if watch.sleepers and topic_partition.topic_id not in gone:
                 self._house(watch)

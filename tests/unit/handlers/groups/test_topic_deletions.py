@@ -7,6 +7,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, SharePartitionNotLoaded, StateLogUnavailable
+from kproxy.handlers.groups import ended_stays
 from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
 from kproxy.handlers.live import pauses
 from kproxy.handlers.live.pauses import MOST_AT_FIRST
@@ -353,3 +354,44 @@ async def test_a_topic_that_goes_while_another_is_let_go_of_is_let_go_of_too() -
     # Then
     assert was_live
     assert world.groups.directory.keys() == ()
+
+
+async def test_the_look_for_what_is_live_of_a_topic_takes_turns_where_much_is_live_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    world, alice = await a_world_with_a_wide_topic()
+    world.metadata.create_topic("payments", PAYMENTS)
+    await world.initialize(topic_id=PAYMENTS)
+    await alice.fetch(add=[(PAYMENTS, 0)], max_wait_ms=0)
+    await until_all_wait()
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(ended_stays, "_LOOKED_AT_ONCE", WIDE // 10)
+
+    # When
+    world.metadata.delete_topic(PAYMENTS)
+    counts = [len(world.groups.directory)]
+    while counts[-1] > WIDE:
+        await asyncio.sleep(0)
+        counts.append(len(world.groups.directory))
+
+    # Then
+    assert len(counts) > 10
+    assert not any(key.topic_id == PAYMENTS for key in world.groups.directory.known_keys())
+
+
+async def test_a_fetch_that_waits_for_very_much_of_a_topic_that_goes_is_signalled_once_for_each() -> None:
+    # Given
+    world, alice = await a_world_with_a_wide_topic()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=60_000))
+        await until_all_wait(50)
+        world.availability.signalled.clear()
+        world.metadata.delete_topic(ORDERS)
+
+    # Then
+    assert len(partitions_of(fetch.result())) == WIDE
+    signalled = [key for key in world.availability.signalled if key.topic_id == ORDERS]
+    assert len(signalled) == len(set(signalled)) == WIDE
