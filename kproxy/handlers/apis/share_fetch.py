@@ -66,7 +66,15 @@ _LOST: Final = PartitionRefusal(
 class ShareFetchHandler:
     """Serves ShareFetch. `fetch_max_bytes` bounds what any request may ask for (Kafka's `fetch.max.bytes`)."""
 
-    __slots__ = ("_acknowledgements", "_ends", "_fetch_max_bytes", "_limits", "_services", "_starts")
+    __slots__ = (
+        "_acknowledgements",
+        "_ends",
+        "_fetch_max_bytes",
+        "_limits",
+        "_looks",
+        "_services",
+        "_starts",
+    )
 
     def __init__(
         self,
@@ -80,7 +88,7 @@ class ShareFetchHandler:
         self._acknowledgements = acknowledgements
         self._limits = limits
         self._fetch_max_bytes = fetch_max_bytes
-        self._starts, self._ends = FetchStarts(), FetchEnds()
+        self._starts, self._looks, self._ends = FetchStarts(), FetchStarts(), FetchEnds()
 
     async def serve(self, request: ShareFetchRequest, context: RequestContext) -> ShareFetchResponse:
         """Answer with records, or without them when MaxWaitMs is over.
@@ -141,6 +149,7 @@ class ShareFetchHandler:
         session.begin_fetch()
         try:
             fetched = await fetch.run()
+            await self._ends.answer(len(fetched))
         finally:
             session.end_fetch(self._services.clock.now_ms())
         self._count_fetched(terms, fetched)
@@ -279,6 +288,7 @@ class ShareFetchHandler:
             is_session_open=lambda: not context.caller.is_gone and is_open(self._services.sessions, session),
             context=context,
             readable=readable,
+            looks=self._looks,
             ends=self._ends,
         )
 

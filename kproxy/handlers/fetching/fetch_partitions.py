@@ -143,10 +143,10 @@ class PartitionFetch:
         self._require_session()
         self._found.may_begin_anew = self._signals.is_asleep = True
         until_ms = self.throttled.bounded(self._terms.deadline_ms)
-        woken = await self._services.parked.wait(
-            self._looks.interest, until_ms, self._terms.context, self._isolation
-        )
+        interest, context = self._looks.interest, self._terms.context
+        woken = await self._services.parked.wait(interest, until_ms, context, self._isolation)
         self._signals.is_asleep = False
+        await self._terms.looks.begin(len(self._looks) if self._signals.is_altered else len(woken))
         self._looks.hear(woken)
         await self._terms.readable.renew()
         self._require_session()

@@ -1,4 +1,7 @@
-"""When the fetch of a wide session begins, and ends: of many that do so together, not all in one turn of the loop."""
+"""When the fetch of a wide session begins, goes on and ends: of many that do so together, not all in one turn.
+
+What wakes one of them for all that it has, as a lost slot, wakes all of its group.
+"""
 
 from collections.abc import Awaitable
 from typing import Final
@@ -11,26 +14,26 @@ MOST_BEGUN: Final = 4_000
 
 
 class FetchStarts:
-    """All fetches of a process that begin with a look at very many partitions."""
+    """All fetches of a process that begin, or go on, with a look at very many partitions."""
 
     __slots__ = ("_start",)
 
-    def __init__(self) -> None:
-        self._start = SharedStart(MOST_BEGUN)
+    def __init__(self, most: int | None = None) -> None:
+        self._start = SharedStart(MOST_BEGUN if most is None else most)
 
     async def begin(self, partition_count: int) -> None:
-        """Return when a fetch of so many may begin: at once where they are few, or others have begun with few."""
+        """Return when a fetch may look at so many: at once where they are few, or others have begun with few."""
         if partition_count >= MOST_AT_FIRST and self._start.is_over(partition_count):
             await let_others_go_on()
 
 
 class FetchEnds:
-    """All fetches of a process that leave very many partitions at their end: what takes about as long as to begin."""
+    """All fetches of a process that leave very many partitions at their end: that takes twice as long as to begin."""
 
-    __slots__ = ("_turns",)
+    __slots__ = ("_answers", "_turns")
 
     def __init__(self) -> None:
-        self._turns = FetchStarts()
+        self._turns, self._answers = FetchStarts(MOST_BEGUN // 2), FetchStarts(MOST_BEGUN // 2)
 
     async def after(self, fetch: Awaitable[None], partition_count: int) -> None:
         """Wait for `fetch`, and then until one of so many partitions may end.
@@ -44,3 +47,7 @@ class FetchEnds:
             await self._turns.begin(partition_count)
             raise
         await self._turns.begin(partition_count)
+
+    async def answer(self, told_count: int) -> None:
+        """Return when the answer of a fetch may be made that tells of so many partitions, once it has left all."""
+        await self._answers.begin(told_count)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kproxy.handlers.authorization import ALL_READABLE, ReadableTopics
-from kproxy.handlers.fetching.fetch_starts import FetchEnds
+from kproxy.handlers.fetching.fetch_starts import FetchEnds, FetchStarts
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.request_context import RequestContext
 from kproxy.share.acquisition import AcquiredRange
@@ -33,6 +33,8 @@ class FetchTerms:
     context: RequestContext
     readable: ReadableTopics = ALL_READABLE
     """What the sender may read, which is asked again before anything is delivered."""
+    looks: FetchStarts = field(default_factory=FetchStarts)
+    """Says when the fetch may look again, if that is at very much."""
     ends: FetchEnds = field(default_factory=FetchEnds)
     """Says when the fetch may end, if that takes long."""
     _keys: Mapping[TopicIdPartition, SharePartitionKey] = field(init=False, repr=False, compare=False)

@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 
 from kproxy.error_codes import ErrorCode
+from kproxy.errors import NotCoordinator
+from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
 from kproxy.handlers.fetching import fetch_starts
 from kproxy.handlers.fetching.fetch_starts import FetchStarts
+from kproxy.handlers.fetching.partition_looks import PartitionLooks
+from kproxy.handlers.live import pauses
 from kproxy.handlers.live.fetch_signals import HeardAvailability
 from kproxy.handlers.live.pauses import MOST_AT_FIRST
 from kproxy.handlers.ports import PartitionLeader
-from kproxy.share.identifiers import TopicId
+from kproxy.share.identifiers import GroupId, TopicId
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acquired, partitions_of
 from tests.worlds.waiting import until, until_all_wait
@@ -23,6 +27,8 @@ WIDTH = MOST_AT_FIRST + 10
 """How many partitions a wide session has here."""
 
 SESSIONS = 8
+
+ENDS = (HeardAvailability, "silence")
 
 
 class Looks:
@@ -93,18 +99,24 @@ async def test_narrow_sessions_that_fetch_together_begin_at_once(monkeypatch: py
     assert len(found) == 1
 
 
-async def ended_by_turn(
-    world: ShareGroupWorld, members: list[Member], end: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+async def calls_by_turn(
+    world: ShareGroupWorld,
+    members: list[Member],
+    end: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    *counted: tuple[type, str],
 ) -> list[int]:
-    """Return how many fetches ended in each turn, when all of these wait and then `end` is called."""
+    """Return how often methods were called in each turn, when all of these wait and then `end` is called."""
     by_turn, turn = Counter[int](), 0
-    silence = HeardAvailability.silence
 
-    def counted(*terms: Any) -> None:
-        by_turn[turn] += 1
-        silence(*terms)
+    def count_calls(owner: type, name: str) -> None:
+        method = getattr(owner, name)
 
-    monkeypatch.setattr(HeardAvailability, "silence", counted)
+        def counting_call(*terms: Any, **more: Any) -> Any:
+            by_turn[turn] += 1
+            return method(*terms, **more)
+
+        monkeypatch.setattr(owner, name, counting_call)
 
     async def count_turns() -> None:
         nonlocal turn
@@ -116,6 +128,8 @@ async def ended_by_turn(
         counting = tasks.create_task(count_turns())
         fetches = [tasks.create_task(member.fetch()) for member in members]
         await until(lambda: len(world.groups.parked) == len(members))
+        for owner, name in counted:
+            count_calls(owner, name)
         end()
         await asyncio.gather(*fetches)
         counting.cancel()
@@ -140,11 +154,70 @@ async def test_wide_sessions_whose_fetches_end_together_do_not_all_end_in_one_tu
     members = await members_of(world, width=WIDTH, count=SESSIONS)
 
     # When
-    ended = await ended_by_turn(world, members, partial(end, world), monkeypatch)
+    ended = await calls_by_turn(world, members, partial(end, world), monkeypatch, ENDS)
 
     # Then
     assert sum(ended) == SESSIONS
-    assert max(ended) <= 3, "as many as may, and one that goes on"
+    assert max(ended) <= 2, "as many as may, and one that goes on"
+
+
+def lose_slot(world: ShareGroupWorld) -> None:
+    world.group_log.unreadiness = NotCoordinator("another process serves it")
+    world.groups.discard_live([GroupId("g")])
+
+
+async def test_wide_sessions_that_a_lost_slot_wakes_do_not_all_look_in_one_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(fetch_starts, "MOST_BEGUN", 2 * WIDTH)
+    world = ShareGroupWorld(passes_time=False)
+    members = await members_of(world, width=WIDTH, count=SESSIONS)
+
+    # When
+    looks = await calls_by_turn(
+        world, members, partial(lose_slot, world), monkeypatch, (PartitionLooks, "begin")
+    )
+
+    # Then
+    assert sum(looks) >= SESSIONS
+    assert max(looks) <= 3, "as many as may, and one that goes on"
+
+
+async def test_a_wide_session_leaves_its_partitions_in_another_turn_than_it_tells_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(fetch_starts, "MOST_BEGUN", 2)
+    world = ShareGroupWorld(passes_time=False)
+    members = await members_of(world, width=WIDTH, count=SESSIONS)
+    tells = (ShareFetchAnswer, "add_fetched")
+
+    # When
+    ends = await calls_by_turn(world, members, partial(lose_slot, world), monkeypatch, ENDS, tells)
+
+    # Then
+    assert ends == [1] * 2 * SESSIONS
+
+
+async def test_a_wide_session_that_is_woken_for_few_of_its_partitions_waits_in_no_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    (alice,) = await members_of(world, width=WIDTH, count=1)
+    monkeypatch.setattr(pauses, "MOST_AT_FIRST", 10 * WIDTH)
+    fetch = asyncio.get_running_loop().create_task(alice.fetch())
+    await until(lambda: len(world.groups.parked) == 1)
+    gone_on = pauses._long_work.gone_on_count
+    world.produce(1)
+
+    # When
+    answer = await fetch
+
+    # Then
+    assert acquired(answer) == [(0, 0, 1)]
+    assert pauses._long_work.gone_on_count == gone_on
 
 
 async def test_records_of_a_session_that_is_over_when_its_fetch_ends_are_not_delivered(
