@@ -252,8 +252,6 @@ class Vitals:
         )
         metrics.register_gauge("share_groups", share_groups.groups_by_state)
         metrics.register_gauge("share_sessions", lambda: share_groups.session_count)
-        metrics.register_gauge("share_partitions", lambda: share_groups.share_partition_count)
-        metrics.register_gauge("share_inflight_records", lambda: share_groups.in_flight_count)
         metrics.register_gauge("share_fetches_parked", lambda: len(share_groups.parked))
         metrics.register_counter("share_read_turn_waits", share_groups.turns.waits)
         metrics.register_counter("share_rebalances", lambda: share_groups.coordinator.rebalance_count)

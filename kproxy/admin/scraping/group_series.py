@@ -1,4 +1,4 @@
-"""`GroupSeries`: what is told by group, topic and partition, with a bound on how many series that makes.
+"""`GroupSeries`: what is told by group, topic and partition, with a bound on how many series that makes; and in all.
 
 Of gauges the largest are told, of what is counted the groups that were counted first; the others together are the group
 `other`. How many were not told is counted, too.
@@ -54,6 +54,7 @@ class GroupSeries:
         self._counts = counts
         self._topic_name = topic_name
         self._metrics = metrics
+        self._live_count = self._in_flight_count = 0
         self._records: Mapping[Labels, int] = {}
         self._of_groups: tuple[Mapping[Labels, float], Mapping[Labels, float]] = ({}, {})
         self._of_partitions: tuple[Mapping[Labels, float], Mapping[Labels, float]] = ({}, {})
@@ -62,6 +63,8 @@ class GroupSeries:
         """Let every scrape read what the last look found."""
         metrics = self._metrics
         metrics.register_counter("share_group_records", lambda: self._records)
+        metrics.register_gauge("share_partitions", lambda: self._live_count)
+        metrics.register_gauge("share_inflight_records", lambda: self._in_flight_count)
         metrics.register_gauge("share_group_inflight_records", lambda: self._of_groups[0])
         metrics.register_gauge("share_group_window_ratio", lambda: self._of_groups[1])
         metrics.register_gauge("share_partition_inflight_records", lambda: self._of_partitions[0])
@@ -76,15 +79,20 @@ class GroupSeries:
         in_flight: dict[SharePartitionKey, tuple[int, int]] = {}
         of_groups: dict[GroupId, int] = {}
         fullest: dict[GroupId, float] = {}
+        live_count = 0
         async for key in in_turns(tuple(self._directory.keys()), at_once=_AT_ONCE):
             share_partition = self._directory.find(key)
-            if share_partition is None or not (records := share_partition.in_flight_count):
+            if share_partition is None:
+                continue  # its topic or group ended, and it is let go of soon
+            live_count += 1
+            if not (records := share_partition.in_flight_count):
                 continue
             group_id = key.group_id
             in_flight[key] = (records, share_partition.run_count)
             of_groups[group_id] = of_groups.get(group_id, 0) + records
             ratio = records / max(share_partition.limits.partition_max_record_locks, 1)
             fullest[group_id] = max(fullest.get(group_id, 0.0), ratio)
+        self._live_count, self._in_flight_count = live_count, sum(of_groups.values())
         told = await self._largest(of_groups, "share_group_inflight_records")
         ratios = await self._largest(fullest, "share_group_window_ratio")
         self._of_groups = (

@@ -5,8 +5,10 @@ from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from kproxy.admin.live_share_partitions import LiveSharePartitions
 from kproxy.admin.scraping.group_series import GroupSeries
 from kproxy.admin.turns import AT_ONCE
+from kproxy.handlers.live.pauses import MOST_AT_FIRST
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
@@ -15,7 +17,9 @@ from kproxy.share.share_partition import SharePartition
 from kproxy.telemetry.metrics import Metrics
 from tests.in_memory.inspectable import ORDERS, PAYMENTS, InMemorySharePartitions
 from tests.in_memory.recording_observer import RecordingObserver
-from tests.worlds.waiting import turns_during
+from tests.worlds.share_group_world import ORDERS as THESE_ORDERS
+from tests.worlds.share_group_world import world_with_orders
+from tests.worlds.waiting import turns_during, until
 
 LABELS: Final = ("group", "topic", "partition", "event")
 LIMITS: Final = ShareLimits(partition_max_record_locks=200)
@@ -37,11 +41,12 @@ def with_in_flight(key: SharePartitionKey, *extents: tuple[int, int]) -> SharePa
 
 
 class Scraped:
-    def __init__(self, *, max_series: int = 1_000) -> None:
+    def __init__(self, *, max_series: int = 1_000, directory: LiveSharePartitions | None = None) -> None:
         self.metrics = Metrics(max_series)
         self.live = InMemorySharePartitions()
         self.counters = ShareCounters(RecordingObserver())
-        self.series = GroupSeries(self.live, self.counters, {ORDERS: "orders"}.get, metrics=self.metrics)
+        watched = self.live if directory is None else directory
+        self.series = GroupSeries(watched, self.counters, {ORDERS: "orders"}.get, metrics=self.metrics)
         self.series.register()
 
     def hold(self, group: str, partition: int, *extents: tuple[int, int]) -> None:
@@ -71,6 +76,39 @@ async def test_records_and_batches_in_flight_are_told_of_each_share_partition() 
     # Then
     assert records == {("workers", "orders", "0"): 30}
     assert batches == {("workers", "orders", "0"): 2}
+
+
+async def test_of_all_share_partitions_it_is_told_how_many_there_are_and_how_many_records_they_have() -> None:
+    # Given
+    scraped = Scraped(max_series=1)
+    scraped.hold("workers", 0, (0, 9))
+    scraped.hold("others", 0, (0, 4))
+    scraped.hold("others", 1)
+
+    # When
+    counts = [await scraped.samples(f"kproxy_share_{name}") for name in ("partitions", "inflight_records")]
+
+    # Then
+    assert counts == [{(): 3}, {(): 15}]
+
+
+async def test_what_a_lost_slot_has_ended_is_not_counted_though_it_is_in_memory_for_a_moment() -> None:
+    # Given
+    world = await world_with_orders(partition_count=2 * MOST_AT_FIRST)
+    scraped = Scraped(directory=world.groups.directory)
+    partitions = [(THESE_ORDERS, number) for number in range(2 * MOST_AT_FIRST)]
+    world.produce(5)
+    await world.member().open(*partitions, max_records=5)
+    await until(lambda: len(world.groups.directory) == 2 * MOST_AT_FIRST)
+    before = await scraped.samples("kproxy_share_partitions")
+
+    # When
+    world.groups.discard_live([GroupId("g")])
+
+    # Then
+    assert len(world.groups.directory) > 0
+    counts = [await scraped.samples(f"kproxy_share_{name}") for name in ("partitions", "inflight_records")]
+    assert [before, *counts] == [{(): 2 * MOST_AT_FIRST}, {(): 0}, {(): 0}]
 
 
 async def test_of_a_group_all_its_records_are_told_and_how_full_its_fullest_window_is() -> None:
