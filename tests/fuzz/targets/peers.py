@@ -107,6 +107,10 @@ class DeafTransport(asyncio.Transport):
         self._is_closing = True
 
 
+_READS: Final = ReadBuffer(BufferBudget(1 << 20))
+"""As in a relay there is one for all, whatever is executed: it is no memory that an input takes."""
+
+
 def answer_as_a_peer(data: bytes) -> None:
     """A byte of chunks, and what a peer answers to a heartbeat and a fetch."""
     if data:
@@ -114,8 +118,8 @@ def answer_as_a_peer(data: bytes) -> None:
 
 
 async def _answer_as_a_peer(chunk_bytes: int, sent: bytes) -> None:
-    budget = BufferBudget(1 << 20)
-    twin = PeerTwin("b", PeerLimits(), PeerTraffic(), ReadBuffer(budget))
+    budget = _READS.budget
+    twin = PeerTwin("b", PeerLimits(), PeerTraffic(), _READS)
     twin.connection_made(DeafTransport())
     answers = [WholeAnswer(1024, budget) for _ in range(2)]
     for number, answer in enumerate(answers):
