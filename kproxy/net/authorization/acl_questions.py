@@ -6,7 +6,7 @@ byte by byte, and what is different and large is read in a thread.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from kproxy.error_codes import ErrorCode, known_code
@@ -41,6 +41,8 @@ class KnownAcls:
 
     bindings: Sequence[AclBinding] = ()
     is_unchanged: bool = False
+    content: bytes = field(default=b"", compare=False, repr=False)
+    """The bytes in which a broker said so; empty for one that `is_unchanged`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +70,21 @@ class _Frame:
 
 
 class AclQuestion:
-    """The question, and what was answered when somebody last went by it."""
+    """The question, and the answer that is gone by. Several brokers may be asked at the same time."""
 
-    __slots__ = ("_answered", "_believed", "_request")
+    __slots__ = ("_believed", "_request")
 
     def __init__(self) -> None:
         self._request: PreparedRequest | None = None
-        self._answered: bytes | None = None
         self._believed: bytes | None = None
 
-    def believe(self) -> None:
-        """Know that the last answer is what is gone by now: one that differs in nothing need not be read."""
-        self._believed = self._answered
+    def believe(self, answer: KnownAcls) -> None:
+        """Know that `answer` is what is gone by now: one that differs from it in nothing need not be read."""
+        self._believed = answer.content
 
     def forget(self) -> None:
         """Have the next answer read, whatever it says."""
-        self._answered = self._believed = None
+        self._believed = None
 
     async def ask(self, client: BrokerClient) -> AclAnswer:
         """Return what the broker answers.
@@ -109,7 +110,8 @@ class AclQuestion:
             return KnownAcls(is_unchanged=True)
         read_answer = await _read(version, answer.content, client.peer)
         if isinstance(read_answer, KnownAcls):
-            self._answered = answer.content[_throttle_time_at(version) + _THROTTLE_TIME_BYTES :]
+            lasting = answer.content[_throttle_time_at(version) + _THROTTLE_TIME_BYTES :]
+            return replace(read_answer, content=lasting)
         return read_answer
 
 

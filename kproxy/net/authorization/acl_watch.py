@@ -214,7 +214,9 @@ class AclWatch:
             case KnownAcls(bindings, is_unchanged):
                 if not is_unchanged:
                     await self._index(bindings)
-                    self._question.believe()  # not before: what failed to be taken in has to be read again
+                    self._question.believe(
+                        answer
+                    )  # not before: what failed to be taken in has to be read again
                 self._has_none = self._is_hidden = False
                 self._heard_ms = asked_ms
                 self._succeeded()

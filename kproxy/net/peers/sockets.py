@@ -5,7 +5,12 @@ import socket
 from typing import Final
 
 _OPTIONS: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
-"""A peer that vanished without a word is found out after 25 s; Linux's defaults are two hours."""
+"""A peer that vanished while nothing was on its way to it is found out after 25 s; Linux's defaults are two hours.
+
+Where something was, Linux sends that again for a quarter of an hour, and probes nothing. TCP_USER_TIMEOUT would end
+that sooner, but a peer whose client reads nothing for as long, too: it counts while a window is shut
+(`tcp_probe_timer`).
+"""
 
 
 def watch_peer(transport: asyncio.BaseTransport) -> None:
