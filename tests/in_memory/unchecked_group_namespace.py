@@ -1,6 +1,6 @@
 """`UncheckedGroupNamespace`: the port `GroupNamespace`, which finds every id free but those it was told."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kproxy.errors import BrokerUnavailable
 
@@ -25,6 +25,10 @@ class UncheckedGroupNamespace:
         if self.foreign_ids is None:
             raise BrokerUnavailable("the in-memory cluster was not told which groups there are")
         return group_id in self.foreign_ids
+
+    async def foreign_among(self, group_ids: Collection[str]) -> frozenset[str]:
+        """Return those of which it was told so."""
+        return frozenset([group_id for group_id in group_ids if await self.is_foreign(group_id)])
 
     async def coordinators_of(self, group_ids: Sequence[str]) -> Mapping[str, int]:
         """Return the one coordinator of each."""

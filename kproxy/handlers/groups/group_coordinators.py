@@ -10,7 +10,7 @@ go by the number of partitions that the topic had when they started.
 Source: `GroupCoordinatorService.partitionFor`, `KafkaApis.handleFindCoordinatorRequest`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -35,6 +35,10 @@ class GroupNamespace(Protocol):
 
     async def is_foreign(self, group_id: str) -> bool:
         """Tell whether `group_id` is a group of another type in the backing cluster. Raises BrokerUnavailable."""
+        ...
+
+    async def foreign_among(self, group_ids: Collection[str]) -> frozenset[str]:
+        """Return those of `group_ids` that are groups of another type there. Raises BrokerUnavailable."""
         ...
 
     async def coordinators_of(self, group_ids: Sequence[str]) -> Mapping[str, int]:
@@ -117,13 +121,11 @@ class GroupCoordinators:
     async def not_found(self, group_ids: Sequence[str]) -> Mapping[str, GroupIdNotFound]:
         """Return what is said of ids that no share group has: as a broker says it, which knows groups of every type.
 
-        The backing cluster is asked, about one after the other; from where it says nothing, ids are taken as unknown.
+        The backing cluster is asked; where a coordinator says nothing, all ids are taken as unknown.
         """
-        foreign_ids: set[str] = set()
+        foreign_ids: frozenset[str] = frozenset()
         with suppress(BrokerUnavailable):
-            for group_id in group_ids:
-                if await self._namespace.is_foreign(group_id):
-                    foreign_ids.add(group_id)
+            foreign_ids = await self._namespace.foreign_among(group_ids)
         return {
             group_id: GroupIdNotFound(
                 _of_another_type(group_id) if group_id in foreign_ids else f"Group {group_id} not found."

@@ -13,10 +13,18 @@ from typing import Final, TypeVar
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import BrokerEndpoint, Clock, PartitionLeader, TopicDescription
+from kproxy.net.cluster.broker_answers import answer_of_any_length
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.contact import ClusterContact
-from kproxy.net.cluster.metadata_looks import LookAnswer, MetadataLook, MetadataLooks, version_with_topic_ids
+from kproxy.net.cluster.metadata_looks import (
+    LookAnswer,
+    MetadataLook,
+    MetadataLooks,
+    metadata_in,
+    require_usable,
+    version_with_topic_ids,
+)
 from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataRounds, MetadataTiming, in_requests
 from kproxy.net.cluster.second_opinions import (
     MOST_WITNESSES,
@@ -39,7 +47,6 @@ from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
-from kproxy.wording import counted
 
 Answer = TypeVar("Answer")
 
@@ -294,7 +301,7 @@ class ClusterMetadataCache:
         async def question(client: BrokerClient) -> LookAnswer | None:
             answer = await look.ask(client, self.view)
             if answer is not None:
-                self._refuse_unusable(client, answer.response)
+                require_usable(answer.response, client.peer, self.view.cluster_id)
             return answer
 
         answer = await self._contact.ask(question)
@@ -346,21 +353,9 @@ class ClusterMetadataCache:
         if version < FIRST_VERSION_ASKED_BY_TOPIC_ID:
             topics = [topic for topic in topics if topic.name is not None]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-        response = await client.request(ApiKey.METADATA, request, version)
-        assert isinstance(response, MetadataResponse)
-        self._refuse_unusable(client, response)
+        response = await answer_of_any_length(client, ApiKey.METADATA, request, version, metadata_in)
+        require_usable(response, client.peer, self.view.cluster_id)
         return response
-
-    def _refuse_unusable(self, client: BrokerClient, response: MetadataResponse) -> None:
-        if response.error_code or not response.brokers:
-            detail = f"error {response.error_code} and {counted(len(response.brokers), 'broker')}"
-            raise BrokerUnavailable(f"{client.peer} answered Metadata with {detail}")
-        expected = self.view.cluster_id
-        if expected is not None and response.cluster_id != expected:
-            # Topic ids and offsets of another cluster must never be taken for those of this one.
-            raise BrokerUnavailable(
-                f"{client.peer} is of cluster {response.cluster_id!r}, expected {expected!r}"
-            )
 
     def _tell(self, changes: ViewChanges) -> None:
         if changes.are_brokers_changed:

@@ -9,14 +9,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kproxy.errors import BrokerUnavailable
 from kproxy.net.cluster.broker_client import CLIENT_ID, BrokerClient
 from kproxy.net.cluster.prepared_request import PreparedRequest
 from kproxy.net.cluster.view import ClusterView, TopicIdsMissing
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import Message
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from kproxy.wire.metadata_frames import LastingParts
+from kproxy.wording import counted
 
 FIRST_VERSION_WITH_TOPIC_IDS: Final = 10
 
@@ -150,3 +153,23 @@ def version_with_topic_ids(client: BrokerClient) -> int:
         detail = f"{client.peer} speaks Metadata up to version {version}, topic ids came with 10 (Kafka 2.8)"
         raise TopicIdsMissing(f"the backing cluster has no topic ids: {detail}")
     return version
+
+
+def metadata_in(answer: Message) -> MetadataResponse:
+    """Return an answer to Metadata as what it is."""
+    assert isinstance(answer, MetadataResponse)
+    return answer
+
+
+def require_usable(answer: MetadataResponse, peer: str, cluster_id: str | None) -> None:
+    """Return if the answer of `peer` is a success and of this cluster, None while that is not known.
+
+    Raises:
+        BrokerUnavailable: it is neither. Topic ids and offsets of another cluster must never be taken for those of
+            this one.
+    """
+    if answer.error_code or not answer.brokers:
+        detail = f"error {answer.error_code} and {counted(len(answer.brokers), 'broker')}"
+        raise BrokerUnavailable(f"{peer} answered Metadata with {detail}")
+    if cluster_id is not None and answer.cluster_id != cluster_id:
+        raise BrokerUnavailable(f"{peer} is of cluster {answer.cluster_id!r}, expected {cluster_id!r}")

@@ -1,17 +1,20 @@
 """`TopicNames`: the names of topics that clients ask for by id where the brokers know names only (before Kafka 3.1)."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
+from kproxy.net.cluster.broker_answers import answer_of_any_length
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.cluster.metadata_looks import version_with_topic_ids
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import Message
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse
 
@@ -57,17 +60,22 @@ class TopicNames:
             self._wanted.clear()
 
     async def _ask_for_every_topic(self) -> None:
-        response = await self._metadata.ask(_every_topic)
-        names = [topic.name for topic in response.topics if topic.topic_id in self._wanted]
-        await self._metadata.topics_named([name for name in names if name])
+        names_of = await self._metadata.ask(_every_topic)
+        names = [names_of[topic_id] for topic_id in self._wanted if topic_id in names_of]
+        await self._metadata.topics_named(names)
         if len(names) == len(self._wanted):
             self._backoff.succeeded()
         else:
             self._backoff.failed()
 
 
-async def _every_topic(client: BrokerClient) -> MetadataResponse:
+async def _every_topic(client: BrokerClient) -> Mapping[bytes, str]:
+    """Return the names of all topics of the cluster, however many these are, by their ids."""
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-    response = await client.request(ApiKey.METADATA, request, version_with_topic_ids(client))
+    version = version_with_topic_ids(client)
+    return await answer_of_any_length(client, ApiKey.METADATA, request, version, _names_in)
+
+
+def _names_in(response: Message) -> Mapping[bytes, str]:
     assert isinstance(response, MetadataResponse)
-    return response
+    return {topic.topic_id: topic.name for topic in response.topics if topic.name}

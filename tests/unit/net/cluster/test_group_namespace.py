@@ -188,6 +188,22 @@ async def test_joins_at_the_same_time_share_one_list_of_a_coordinator_s_groups()
         assert asked.waiting_count == 0
 
 
+async def test_ids_of_one_coordinator_are_looked_for_in_one_list_of_its_groups() -> None:
+    # Given
+    taken = ListedGroup(group_id="g", protocol_type="consumer", group_type="Consumer")
+    async with cluster_with(taken) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        await backing.metadata.refresh()
+
+        # When
+        found = await namespace(backing).foreign_among(
+            ["new", "g", *(f"new-{number}" for number in range(8))]
+        )
+
+        # Then
+        assert found == {"g"}
+        assert len(cluster.asked(ApiKey.LIST_GROUPS)) == 1
+
+
 async def test_a_join_is_not_told_of_a_list_that_was_asked_for_before_it_came() -> None:
     # Given
     async with cluster_with() as cluster, Backing(cluster.bootstrap_servers) as backing:
