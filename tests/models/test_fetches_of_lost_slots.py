@@ -6,8 +6,9 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import NotCoordinator
+from kproxy.share.identifiers import GroupId, MemberId
 from tests.models.test_first_moment import a_cluster, acquired_offsets, holding, slot_of
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, partitions_of
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, loaded, partitions_of
 from tests.worlds.sharing_process import KEY, SharingProcess
 from tests.worlds.state_log_requests import error_codes, fetch
 from tests.worlds.state_logs import StateLogBacking
@@ -41,6 +42,37 @@ async def test_records_are_not_delivered_once_another_process_may_deliver_them_b
         [],
     )
     assert told.acknowledge_error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("ended_by", ["an operator", "the group's move"])
+async def test_who_is_still_connected_hears_what_became_of_acknowledgements_though_its_session_ended(
+    ended_by: str,
+) -> None:
+    """Stock clients take all acknowledgements of an answer with an error of its own for failed."""
+    # Given: acknowledgements that are durable, carried by a fetch that sleeps
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    world.produce(5)
+    alice = world.member()
+    await alice.open()
+    await loaded(world.groups.directory, world.key())
+    await alice.fetch()
+    async with asyncio.TaskGroup() as tasks:
+        fetching = tasks.create_task(alice.fetch(acks={(ORDERS, 0): [(0, 4, [1])]}, max_wait_ms=60_000))
+        await until_all_wait(50)
+
+        # When
+        if ended_by == "an operator":
+            sessions = world.groups.operators.sessions_of(GroupId("g"), MemberId(alice.member_id))
+            await world.groups.operators.end(sessions, reason="it hangs")
+        else:
+            world.groups.end_sessions(list(world.groups.sessions.sessions()))
+
+    # Then
+    answer = fetching.result()
+    [told] = partitions_of(answer).values()
+    assert (answer.error_code, told.acknowledge_error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+    assert (await alice.fetch()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
 
 
 @pytest.mark.parametrize("is_wanted_elsewhere", [False, True])

@@ -4,6 +4,8 @@ tests/kafka/test_authorization.py asks Kafka itself.
 """
 
 import asyncio
+from collections.abc import Awaitable
+from typing import Any
 
 import pytest
 
@@ -162,6 +164,31 @@ async def test_what_was_acknowledged_is_told_though_nobody_knows_any_more_who_ma
     told = partitions_of(fetched)[ORDERS, 0]
     assert (fetched.error_code, told.acknowledge_error_code) == (ErrorCode.NONE, ErrorCode.NONE)
     assert (told.error_code, acquired(fetched)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, [])
+
+
+async def test_what_was_acknowledged_is_told_though_nobody_can_say_any_more_what_may_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    world, authorizer = await a_world()
+    authorizer.allow_group(READ, "g")
+    authorizer.allow_topic(READ, "orders")
+    member = world.member()
+    await member.open((ORDERS, 0), max_records=10, max_wait_ms=500)
+    persist = world.state_log.persist
+
+    # When
+    def grow_old(*args: Any, **kwargs: Any) -> Awaitable[None]:
+        authorizer.problem = "the lists are too old"
+        return persist(*args, **kwargs)
+
+    monkeypatch.setattr(world.state_log, "persist", grow_old)
+    fetched = await member.fetch(acks={(ORDERS, 0): [(0, 2, [1])]})
+
+    # Then
+    told = partitions_of(fetched)[ORDERS, 0]
+    assert (fetched.error_code, told.acknowledge_error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+    assert world.observer.reasons == ["coordinator_not_available"]
 
 
 async def test_a_fetch_whose_group_was_taken_away_still_tells_what_became_of_its_acknowledgements() -> None:

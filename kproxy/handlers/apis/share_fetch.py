@@ -131,8 +131,17 @@ class ShareFetchHandler:
             if fetches:
                 fetched = await self._fetch(session, terms, answer)
         except ShareSessionNotFound as ending:
-            # Its connection is gone, or its member began anew on another one: nobody reads this, so it is no news.
-            return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
+            if context.caller.is_gone or not applied.partitions:
+                # As a rule its connection is gone, or its member began anew on another one: it is no news.
+                return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
+            # An operator ended it, or its group moved: that is heard with the next request. Stock clients take all
+            # acknowledgements of an answer that has an error of its own for failed.
+        except CoordinatorNotAvailable as unknown:
+            if not applied.partitions:
+                raise
+            self._services.observer.refused(
+                context, reason=ErrorCode.COORDINATOR_NOT_AVAILABLE.name.lower(), detail=str(unknown)
+            )
         finally:
             refusals = await applied.settle()
         answer.add_acknowledged(applied.partitions, refusals)
