@@ -4,7 +4,7 @@ The questions go out before the rights are checked (`learn`), the checks themsel
 learned is refused.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final, Protocol
 
 from kproxy.errors import CoordinatorNotAvailable
@@ -13,10 +13,12 @@ from kproxy.errors import CoordinatorNotAvailable
 class AskedRights(Protocol):
     """What the client of one connection may do."""
 
-    async def learn(self, operation: int, resource_type: int, names: Collection[str]) -> None:
+    async def learn(
+        self, operation: int, resource_type: int, names: Collection[str], on_asking: Callable[[], None]
+    ) -> None:
         """Ask whether the client may do `operation` on each of the resources, unless that is known and fresh.
 
-        What cannot be learned stays unknown.
+        What cannot be learned stays unknown. `on_asking` is called before each wait for the broker.
         """
         ...
 
@@ -27,6 +29,10 @@ class AskedRights(Protocol):
             CoordinatorNotAvailable: that is not known.
         """
         ...
+
+
+def go_on_asking() -> None:
+    """Do nothing about it that a broker is asked now, which may take long."""
 
 
 class NobodyToAsk:

@@ -15,7 +15,7 @@ from kproxy.errors import (
     GroupAuthorizationFailed,
     TopicAuthorizationFailed,
 )
-from kproxy.handlers.asked_rights import ASK_BROKER
+from kproxy.handlers.asked_rights import ASK_BROKER, go_on_asking
 from kproxy.handlers.ports import ClusterMetadata
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.closed_topics import ClosedTopics
@@ -154,10 +154,12 @@ class Authorization:
         operation: AclOperation,
         resource_type: ResourceType,
         names: Callable[[], Iterable[str]],
+        on_asking: Callable[[], None] = go_on_asking,
     ) -> None:
         """Ask for what is going to be checked, where the sender's own broker has to be asked; else return at once.
 
         To be called before the checks, and again after a long wait. Raises nothing: the checks say what is not known.
+        `on_asking` is called before each wait for the broker, which may be long.
         """
         rights = context.rights
         if rights is None:
@@ -167,11 +169,17 @@ class Authorization:
                 return
         except CoordinatorNotAvailable:
             return
-        await rights.learn(operation, resource_type, tuple(dict.fromkeys(names())))
+        await rights.learn(operation, resource_type, tuple(dict.fromkeys(names())), on_asking)
 
-    async def learn_group(self, context: RequestContext, operation: AclOperation, group_id: str) -> None:
+    async def learn_group(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        group_id: str,
+        on_asking: Callable[[], None] = go_on_asking,
+    ) -> None:
         """Do as `learn`, for one group."""
-        await self.learn(context, operation, ResourceType.GROUP, lambda: (group_id,))
+        await self.learn(context, operation, ResourceType.GROUP, lambda: (group_id,), on_asking)
 
     async def learn_cluster(self, context: RequestContext, operation: AclOperation) -> None:
         """Do as `learn`, for the cluster."""
@@ -228,12 +236,12 @@ class Authorization:
             found = {}
         names = {topic_id: topic.name for topic_id, topic in found.items()}
 
-        async def renew() -> None:
+        async def renew(on_asking: Callable[[], None]) -> None:
             if group_id is not None:
-                await self.learn_group(context, AclOperation.READ, group_id)
-            await self.learn(context, AclOperation.READ, ResourceType.TOPIC, names.values)
+                await self.learn_group(context, AclOperation.READ, group_id, on_asking)
+            await self.learn(context, AclOperation.READ, ResourceType.TOPIC, names.values, on_asking)
 
-        await renew()
+        await renew(go_on_asking)
         return ReadableTopics(permissions, names, self._closed, group_id, renew)
 
     def group_operations(self, context: RequestContext, group_id: str) -> int:
@@ -246,8 +254,9 @@ class Authorization:
         )
 
 
-async def _nothing_to_renew() -> None:
+async def _nothing_to_renew(on_asking: Callable[[], None]) -> None:
     """Return: nobody has to be asked."""
+    del on_asking
 
 
 class ReadableTopics:
@@ -266,14 +275,17 @@ class ReadableTopics:
         names: Mapping[TopicId, str],
         closed: ClosedTopics = NO_CLOSED_TOPICS,
         group_id: str | None = None,
-        renew: Callable[[], Awaitable[None]] = _nothing_to_renew,
+        renew: Callable[[Callable[[], None]], Awaitable[None]] = _nothing_to_renew,
     ) -> None:
         self._group_id = group_id
         self._permissions = permissions
         self._names = names
         self._closed = closed
         self.renew = renew
-        """To be called after a long wait: asks again where `permissions` come from a broker that has to be asked."""
+        """To be called after a long wait: asks again where `permissions` come from a broker that has to be asked.
+
+        What it is given is called before each wait for that, which may take long: nobody else should have to wait, too.
+        """
 
     @property
     def is_everything(self) -> bool:

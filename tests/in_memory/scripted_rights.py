@@ -1,6 +1,7 @@
 """Rights of which a client's own broker has to be asked, and what it tells is written by a test."""
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Callable, Collection
 
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.asked_rights import ASK_BROKER
@@ -32,8 +33,15 @@ class ScriptedRights:
         self.known: dict[tuple[int, int, str], bool] = {}
         self.untold: set[int] = set()
         """Operations of which the broker says nothing."""
+        self.may_tell: asyncio.Event | None = None
+        """When the broker answers; None: nothing has to be waited for."""
 
-    async def learn(self, operation: int, resource_type: int, names: Collection[str]) -> None:
+    async def learn(
+        self, operation: int, resource_type: int, names: Collection[str], on_asking: Callable[[], None]
+    ) -> None:
+        if self.may_tell is not None:
+            on_asking()
+            await self.may_tell.wait()
         for name in names:
             key = (operation, resource_type, name)
             if operation not in self.untold:

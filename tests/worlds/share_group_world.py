@@ -236,6 +236,7 @@ class Member:
         self.version = 2
         self.caller = ScriptedCaller()
         self.principal = ANONYMOUS
+        self.rights: AskedRights | None = None
 
     async def heartbeat(
         self, epoch: int, topics: Sequence[str] | None = None, *, rack_id: str | None = None
@@ -325,6 +326,7 @@ class Member:
             connection_id=self.connection_id,
             caller=self.caller,
             principal=self.principal,
+            rights=self.rights,
         )
         assert isinstance(answer, expected)
         return answer

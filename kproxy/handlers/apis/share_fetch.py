@@ -129,19 +129,10 @@ class ShareFetchHandler:
             terms = self._terms(request, context, session, readable=readable, deadline_ms=deadline_ms)
             answer = ShareFetchAnswer(session, terms.partitions, self._services.leadership)
             if fetches:
-                fetched = await self._fetch(session, terms, answer)
+                fetched = await self._fetched(session, terms, answer, tells_more=bool(applied.partitions))
         except ShareSessionNotFound as ending:
-            if context.caller.is_gone or not applied.partitions:
-                # As a rule its connection is gone, or its member began anew on another one: it is no news.
-                return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
-            # An operator ended it, or its group moved: that is heard with the next request. Stock clients take all
-            # acknowledgements of an answer that has an error of its own for failed.
-        except CoordinatorNotAvailable as unknown:
-            if not applied.partitions:
-                raise
-            self._services.observer.refused(
-                context, reason=ErrorCode.COORDINATOR_NOT_AVAILABLE.name.lower(), detail=str(unknown)
-            )
+            # Its connection is gone, or it is of no use to anybody: it is no news.
+            return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
         finally:
             refusals = await applied.settle()
         answer.add_acknowledged(applied.partitions, refusals)
@@ -150,6 +141,30 @@ class ShareFetchHandler:
             self._withdraw_forbidden(answer, readable, context)
         lock_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms
         return answer.response(lock_ms, names_endpoints=not context.is_relayed)
+
+    async def _fetched(
+        self, session: ShareSession, terms: FetchTerms, answer: ShareFetchAnswer, *, tells_more: bool
+    ) -> Mapping[TopicIdPartition, FetchedPartition]:
+        """Return what was fetched: nothing if that was refused, where the answer has to tell more than that.
+
+        Stock clients take all acknowledgements of an answer that has an error of its own for failed. That the session
+        ended, by an operator or because its group moved, is heard with the next request.
+
+        Raises:
+            ShareSessionNotFound: it ended, and there is nothing else to tell, or nobody.
+            CoordinatorNotAvailable: it cannot be told what the sender may do, and there is nothing else to tell.
+        """
+        try:
+            return await self._fetch(session, terms, answer)
+        except ShareSessionNotFound:
+            if not tells_more or terms.context.caller.is_gone:
+                raise
+        except CoordinatorNotAvailable as unknown:
+            if not tells_more:
+                raise
+            reason = ErrorCode.COORDINATOR_NOT_AVAILABLE.name.lower()
+            self._services.observer.refused(terms.context, reason=reason, detail=str(unknown))
+        return {}
 
     async def _fetch(
         self, session: ShareSession, terms: FetchTerms, answer: ShareFetchAnswer

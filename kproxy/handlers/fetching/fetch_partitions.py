@@ -148,7 +148,7 @@ class PartitionFetch:
         self._signals.is_asleep = False
         await self._terms.looks.begin(len(self._looks) if self._signals.is_altered else len(woken))
         self._looks.hear(woken)
-        await self._terms.readable.renew()
+        await self._terms.readable.renew(self._leave_to_others)
         self._require_session()
 
     def _is_over(self) -> bool:
@@ -212,13 +212,13 @@ class PartitionFetch:
         self._require_session()
         return self.throttled.left_of(dict(zip(reads, results, strict=True)))
 
-    def _leave_to_others(self, came: Iterable[PartitionRead]) -> None:
-        """Let others read what `came` of a read that takes long, and whatever else they have asked this fetch for.
+    def _leave_to_others(self, came: Iterable[PartitionRead] | None = None) -> None:
+        """Let others read what `came` of a long wait (None: all), and whatever they have asked this fetch for.
 
         Although there may be no records: meanwhile it hears of no new ones.
         """
-        for read in came:
-            self._leave_room(self._terms.key(TopicIdPartition(read.topic_id, read.partition)))
+        for key in tuple(self._signals.turns if came is None else map(self._terms.key_of, came)):
+            self._leave_room(key)
         for key in self._signals.owed_keys:
             if key not in self._signals.turns:
                 self._services.availability.call_next(self._signals, key)

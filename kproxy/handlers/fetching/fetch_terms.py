@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kproxy.handlers.authorization import ALL_READABLE, ReadableTopics
 from kproxy.handlers.fetching.fetch_starts import FetchEnds, FetchStarts
 from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.ports import PartitionRead
 from kproxy.handlers.request_context import RequestContext
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
@@ -57,6 +58,10 @@ class FetchTerms:
     def key(self, partition: TopicIdPartition) -> SharePartitionKey:
         """Return the share-partition that is meant by one of `partitions`."""
         return self._keys[partition]
+
+    def key_of(self, read: PartitionRead) -> SharePartitionKey:
+        """Return the share-partition that a read is for, of one of `partitions`."""
+        return self._keys[TopicIdPartition(read.topic_id, read.partition)]
 
 
 @dataclass(slots=True)

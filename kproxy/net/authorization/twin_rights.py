@@ -130,7 +130,9 @@ class TwinRights:
         self._failure = ""
         self._is_over = False
 
-    async def learn(self, operation: int, resource_type: int, names: Collection[str]) -> None:
+    async def learn(
+        self, operation: int, resource_type: int, names: Collection[str], on_asking: Callable[[], None]
+    ) -> None:
         self._forget_another_client()
         if not self._has_own_name:
             self._fail(_OTHER_NAME)
@@ -139,6 +141,7 @@ class TwinRights:
         for number, kind in enumerate(kinds, 1):
             open_names = [name for name in names if not self._is_settled(operation, kinds[:number], name)]
             for question in questions(kind, self._with_room(kind, open_names)):
+                on_asking()
                 if not await self._ask(kind, question):
                     return
 

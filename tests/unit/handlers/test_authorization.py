@@ -11,6 +11,7 @@ from kproxy.errors import (
     GroupAuthorizationFailed,
     TopicAuthorizationFailed,
 )
+from kproxy.handlers.asked_rights import go_on_asking
 from kproxy.handlers.authorization import (
     ALLOW_ALL,
     EVERYTHING,
@@ -224,7 +225,7 @@ async def test_which_topics_may_be_read_is_asked_for_by_name_and_again_after_a_w
 
     # When
     rights.allowed.clear()
-    await readable.renew()
+    await readable.renew(go_on_asking)
 
     # Then
     assert before == {PAYMENTS}

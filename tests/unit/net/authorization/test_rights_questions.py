@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from kproxy.errors import CoordinatorNotAvailable
+from kproxy.handlers.asked_rights import go_on_asking
 from kproxy.handlers.request_context import RequestContext
 from kproxy.net.authorization.rights_questions import (
     LONGEST_NAME_BYTES,
@@ -244,7 +245,7 @@ class AskingApis(ParkedApis):
     async def serve(self, _request: DecodedRequest, context: RequestContext) -> Message:
         self.was_asked.set()
         assert context.rights is not None
-        await context.rights.learn(AclOperation.READ, ResourceType.GROUP, ["g"])
+        await context.rights.learn(AclOperation.READ, ResourceType.GROUP, ["g"], go_on_asking)
         try:
             self.said.append(context.rights.allows(AclOperation.READ, ResourceType.GROUP, "g"))
         except CoordinatorNotAvailable as unknown:

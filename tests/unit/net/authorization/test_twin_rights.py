@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from kproxy.errors import CoordinatorNotAvailable
+from kproxy.handlers.asked_rights import go_on_asking
 from kproxy.net.authorization import twin_rights
 from kproxy.net.authorization.rights_questions import RIGHTS_CORRELATION_ID
 from kproxy.net.authorization.twin_rights import GRACE_MS, RightsRoom, RightsTerms, TwinRights
@@ -61,7 +62,7 @@ class Connection:
         assert not joined(self.session.take_for_client())
 
     async def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        await self.rights.learn(operation, resource_type, [name])
+        await self.rights.learn(operation, resource_type, [name], go_on_asking)
         return self.rights.allows(operation, resource_type, name)
 
 
@@ -198,7 +199,7 @@ async def test_a_client_that_the_broker_knows_by_another_name_is_not_asked_about
     connection.broker.operations = {"orders": (READ,)}
 
     # When
-    await connection.rights.learn(READ, TOPIC, ["orders"])
+    await connection.rights.learn(READ, TOPIC, ["orders"], go_on_asking)
 
     # Then
     assert not connection.broker.asked
@@ -227,7 +228,7 @@ async def test_what_was_asked_for_another_client_is_not_believed() -> None:
     connection.on_asked = authenticate
 
     # When
-    await connection.rights.learn(READ, TOPIC, ["orders"])
+    await connection.rights.learn(READ, TOPIC, ["orders"], go_on_asking)
 
     # Then
     with pytest.raises(CoordinatorNotAvailable):
@@ -244,7 +245,7 @@ async def test_nothing_is_asked_while_the_broker_owes_the_client_a_response() ->
     rights = TwinRights(connection.session, connection.send, terms)
 
     # When
-    await rights.learn(READ, TOPIC, ["orders"])
+    await rights.learn(READ, TOPIC, ["orders"], go_on_asking)
 
     # Then
     assert not connection.session.take_for_broker()
@@ -265,7 +266,7 @@ async def test_a_broker_that_does_not_answer_is_not_waited_for_for_ever_nor_aske
 
     # When
     for number in range(10):
-        await connection.rights.learn(READ, TOPIC, [f"orders-{number}"])
+        await connection.rights.learn(READ, TOPIC, [f"orders-{number}"], go_on_asking)
 
     # Then
     with pytest.raises(CoordinatorNotAvailable):
@@ -280,7 +281,7 @@ async def test_a_connection_that_ends_lets_nobody_wait() -> None:
     connection.on_asked = connection.rights.close
 
     # When
-    await asyncio.wait_for(connection.rights.learn(READ, TOPIC, ["orders"]), 1)
+    await asyncio.wait_for(connection.rights.learn(READ, TOPIC, ["orders"], go_on_asking), 1)
 
     # Then
     with pytest.raises(CoordinatorNotAvailable, match="connection ended"):
@@ -293,7 +294,7 @@ async def test_a_request_about_too_much_is_refused_and_nothing_is_asked() -> Non
     names = [f"{number:0250}" for number in range(2_000)]
 
     # When
-    await connection.rights.learn(READ, TOPIC, names)
+    await connection.rights.learn(READ, TOPIC, names, go_on_asking)
 
     # Then
     assert not connection.broker.asked
@@ -306,12 +307,12 @@ async def test_what_a_request_has_learned_is_kept_while_it_asks_for_more_than_fi
     connection = Connection()
     connection.broker.operations = {"orders": (READ,)}
     old, new = ([f"{number:0{width}}" for number in range(1_500)] for width in (250, 249))
-    await connection.rights.learn(DELETE, GROUP, old)
+    await connection.rights.learn(DELETE, GROUP, old, go_on_asking)
     connection.clock.advance(GRACE_MS)
 
     # When
-    await connection.rights.learn(READ, TOPIC, ["orders"])
-    await connection.rights.learn(DELETE, GROUP, new)
+    await connection.rights.learn(READ, TOPIC, ["orders"], go_on_asking)
+    await connection.rights.learn(DELETE, GROUP, new, go_on_asking)
 
     # Then
     assert connection.rights.allows(READ, TOPIC, "orders")
@@ -326,10 +327,10 @@ async def test_what_is_kept_of_all_connections_is_bounded_and_the_oldest_gives_w
     first, second = Connection(room, clock), Connection(room, clock)
     for each in (first, second):
         each.broker.operations = {"orders": (READ,), "payments": (READ,)}
-    await first.rights.learn(READ, TOPIC, ["orders", "payments"])
+    await first.rights.learn(READ, TOPIC, ["orders", "payments"], go_on_asking)
 
     # When
-    await second.rights.learn(READ, TOPIC, ["orders", "payments"])
+    await second.rights.learn(READ, TOPIC, ["orders", "payments"], go_on_asking)
 
     # Then
     assert second.rights.allows(READ, TOPIC, "orders")
