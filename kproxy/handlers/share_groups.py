@@ -195,12 +195,13 @@ class ShareGroups:
         """Evict the sessions of a connection and release what their members hold; count on its members no more.
 
         The sessions are gone when this first waits. What is held of very many partitions or records is released bit by
-        bit, and so are very many members: others have a turn in between. The rest of the wait is for durability.
+        bit, and then very many members are: others have a turn in between. The rest of the wait is for durability.
         """
         pace = Pace(start=self._closings)
         has_more = self._held.connection_closed(connection_id, pace)
         released = self._releases.evict_connection(connection_id)
         try:
+            await released.release()
             while has_more:
                 await let_others_go_on()
                 has_more = self._held.connection_closed(connection_id, pace)

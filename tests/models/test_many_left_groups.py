@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from itertools import pairwise
 
+import pytest
+
+from kproxy.handlers.live import pauses
 from kproxy.handlers.live.pauses import MOST_AT_FIRST, Pace, SharedStart, let_others_go_on
 from kproxy.share.identifiers import GroupId
-from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld
+from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acquired
 
 GROUPS = [f"g{number}" for number in range(100)]
 PARTITION_COUNT = 20
@@ -107,3 +110,31 @@ async def test_very_many_members_of_a_connection_that_is_lost_are_given_up_in_se
 
     # Then
     assert counts == [len(members) - MOST_AT_FIRST, 1]
+
+
+async def test_what_a_lost_connection_held_is_released_before_very_many_of_its_members_are_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", 1)
+    world = ShareGroupWorld()
+    members = [world.member("alice", group_id=group_id) for group_id in GROUPS]
+    for member in members:
+        member.connection_id = members[0].connection_id
+        await member.heartbeat(0, ["orders"])
+    await world.initialize(GROUPS[0])
+    world.produce(1)
+    await members[0].fetch(add=[(ORDERS, 0)], max_wait_ms=0)
+    bob = world.member("bob", group_id=GROUPS[0])
+    await bob.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        closing = tasks.create_task(world.groups.connection_closed(members[0].connection_id))
+        await asyncio.sleep(0)
+        fetched = await bob.fetch(max_wait_ms=0)
+        was_closed = closing.done()
+
+    # Then
+    assert not was_closed
+    assert acquired(fetched) == [(0, 0, 2)]

@@ -127,7 +127,7 @@ class HeldHeartbeats:
         members = self._members.get(connection_id, set())
         is_pause_due = False
         while members and not is_pause_due:
-            is_pause_due = pace.is_pause_due(self._lose(next(iter(members))))
+            is_pause_due = pace.is_pause_due(self._lose(members.pop()))
         if not members:
             self._members.pop(connection_id, None)
         self._waits.call(connection_id)

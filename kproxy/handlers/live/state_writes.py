@@ -9,6 +9,7 @@ behind it is refused with it, so nothing rests on it. Should very many be refuse
 discarded all the same.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Final
 
 from kproxy.errors import ApiError, StateNotWritten
 from kproxy.handlers.live.load_queue import LiveWrite
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.ports import StateLog
 from kproxy.share.identifiers import SharePartitionKey
@@ -41,7 +43,7 @@ class StateWrites:
     def __init__(self, directory: SharePartitionDirectory, state_log: StateLog) -> None:
         self._directory = directory
         self._state_log = state_log
-        self._unsettled: list[_Write] = []
+        self._unsettled: deque[_Write] = deque()
 
     def add(self, key: SharePartitionKey, delta: StateDelta, actors: tuple[Actor, ...]) -> None:
         """Queue what a live share-partition returned, before anything else changes it. Raises nothing.
@@ -65,18 +67,22 @@ class StateWrites:
     async def settle(self) -> Mapping[SharePartitionKey, ApiError]:
         """Wait until every write is durable or refused; return the refusals.
 
-        When the wait itself is cut short, all that is not settled yet counts as refused.
+        When the wait itself is cut short, all that is not settled yet counts as refused. Others have a turn now and
+        then: very many may be durable by now.
         """
         refused: dict[SharePartitionKey, ApiError] = {}
+        pace = Pace(is_alone=True)
         try:
             while self._unsettled:
                 write = self._unsettled[0]
                 refusal = await _refusal_of(write.outcome)
-                del self._unsettled[0]
+                self._unsettled.popleft()
                 is_certain = refusal is None or _can_be_taken_back(write.delta, refusal)
                 self._directory.settle_write(write.source, is_certain=is_certain)
                 if refusal is not None:
                     refused[write.source.key] = refusal
+                if pace.is_pause_due():
+                    await let_others_go_on()
         finally:
             self.abandon()
         return refused

@@ -3,6 +3,7 @@
 Sessions may have two hundred thousand partitions of one topic, and all are looked at when it goes.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
@@ -12,7 +13,7 @@ from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 
 MOST_LOOKED_AT: Final = 2_000
-"""Watches that are looked at in one turn of the loop: some 5 ms where each goes into the tail of another broker."""
+"""Watches, and topics, that are looked at in one turn: some 5 ms where each goes into the tail of another broker."""
 
 
 class Watches:
@@ -85,7 +86,9 @@ class WatchRounds:
         self._look = look
         self._tasks = tasks
         self._name = name
-        self._due: dict[TopicId, None] = {}
+        self._due: OrderedDict[TopicId, None] = (
+            OrderedDict()
+        )  # a dictionary finds its first key ever more slowly
         self._is_under_way = False
 
     def begin(self, topic_ids: Collection[TopicId]) -> None:
@@ -110,13 +113,13 @@ class WatchRounds:
         """Look at all, and yield when it is time for a pause."""
         left = MOST_LOOKED_AT
         while self._due:
-            topic_id = next(iter(self._due))
-            del self._due[topic_id]
-            if self._watches.count_of(topic_id) > left:
+            topic_id, _ = self._due.popitem(last=False)
+            if self._watches.count_of(topic_id) >= left:
                 yield left  # to copy them takes time, too
                 left = MOST_LOOKED_AT
+            left -= 1
             for watch in self._watches.of(topic_id):
-                if left == 0:
+                if left <= 0:
                     yield left
                     left = MOST_LOOKED_AT
                 left -= 1

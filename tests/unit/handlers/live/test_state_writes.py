@@ -6,7 +6,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable, StateNotWritten
-from kproxy.handlers.live import state_writes
+from kproxy.handlers.live import pauses, state_writes
 from kproxy.handlers.live.state_writes import StateWrites
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import SharePartitionKey
@@ -132,6 +132,30 @@ async def test_settling_again_waits_for_nothing() -> None:
 
     # Then
     assert refused == {}
+
+
+async def test_others_have_turns_while_very_many_writes_are_settled_that_are_durable_by_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", 3)
+    world = ShareGroupWorld()
+    first, _ = await two_live_partitions(world)
+    writes = StateWrites(world.groups.directory, world.state_log)
+    for _ in range(12):
+        writes.add(first, DELTA, BY_ALICE)
+    turn_count = 0
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        settling = tasks.create_task(writes.settle())
+        while not settling.done():
+            await asyncio.sleep(0)
+            turn_count += 1
+
+    # Then
+    assert turn_count > 12 // 3
+    assert not world.groups.directory.has_unsettled_writes(first)
 
 
 async def test_very_many_refused_changes_are_not_taken_back_but_discarded(

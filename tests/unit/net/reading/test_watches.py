@@ -106,6 +106,20 @@ async def test_very_many_are_looked_at_in_several_turns(tasks: TaskKeeper) -> No
     assert looks == [*watches.of(TopicId(b"orders")), *watches.of(TopicId(b"payments"))]
 
 
+async def test_very_many_topics_that_nobody_watches_take_several_turns_too(tasks: TaskKeeper) -> None:
+    # Given
+    watches = watches_of(orders=1)
+    looks = Looks(watches, tasks)
+
+    # When
+    looks.rounds.begin([*(TopicId(bytes([number])) for number in range(WIDE)), TopicId(b"orders")])
+    counts = [len(looks), *await looks.of_turns(2 * WIDE)]
+
+    # Then
+    assert counts[: WIDE // AT_ONCE] == [0] * (WIDE // AT_ONCE)
+    assert looks == [*watches.of(TopicId(b"orders"))]
+
+
 async def test_what_begins_while_very_many_are_looked_at_comes_behind_them(tasks: TaskKeeper) -> None:
     # Given
     watches = watches_of(orders=WIDE, payments=1)
