@@ -49,6 +49,7 @@ class TopicChanges:
         """Begin to look; to be called when the cluster was met."""
         self._metadata.on_topics.append(self._topics_moved)
         self._metadata.on_refreshed.append(self._tend)
+        self._share_groups.state_deletions.on_interrupted = self._tend
         self._tasks.spawn(self._looks.run(), name="looks at topics")
 
     def note(self, change: TopicChange) -> None:

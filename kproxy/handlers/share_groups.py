@@ -289,10 +289,7 @@ class ShareGroups:
     async def tend_topics(self) -> int | None:
         """Delete the state of topics that the cluster does not have any more; go on with what was interrupted.
 
-        That is true of deletions of groups, too.
-
-        To be called now and then, one call at a time. Returns in how many milliseconds to call again, None when
-        nothing is left to do. Raises nothing.
+        One call at a time. Returns in how many milliseconds to call again, None when nothing is left. Raises nothing.
         """
         await self._group_deletions.tend()
         return await self._topic_deletions.tend()
@@ -341,6 +338,8 @@ class ShareGroups:
         limits = self._effective_limits.of_members(image.group_id)
         self.coordinator.restore(image, limits=limits, now_ms=now_ms, replaced=replaced)
         self._held.follow()
+        if image.deleting:
+            self.state_deletions.on_interrupted()
 
     def _api_parts(self) -> ApiParts:
         ports = self._ports

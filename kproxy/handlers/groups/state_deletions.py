@@ -1,12 +1,13 @@
 """The durable state of whole topics of a group is deleted, in steps that a crash may interrupt.
 
 1. The group says durably that the state is being deleted. 2. The state is deleted. 3. The group forgets the topic.
-What is interrupted in between is found in the group, and goes on from step 2, whoever began it.
+What is interrupted in between is found in the group, and goes on from step 2, whoever began it. Until then nobody is
+assigned anything of the topic, so it is told at once (`on_interrupted`).
 
 Source: `GroupMetadataManager.sharePartitionsEligibleForOffsetDeletion`, `completeDeleteShareGroupOffsets`.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -26,7 +27,7 @@ _AT_ONCE: Final = 5_000
 class StateDeletions:
     """Deletes what a group has of topics, and lets go of what is live of them."""
 
-    __slots__ = ("_coordinator", "_directory", "_state_log", "_writes")
+    __slots__ = ("_coordinator", "_directory", "_state_log", "_writes", "on_interrupted")
 
     def __init__(
         self,
@@ -35,6 +36,8 @@ class StateDeletions:
         writes: GroupWrites,
         state_log: StateLog,
     ) -> None:
+        self.on_interrupted: Callable[[], None] = lambda: None
+        """Called when something of a deletion is left to do; it must not raise."""
         self._coordinator = coordinator
         self._directory = directory
         self._writes = writes
@@ -53,6 +56,18 @@ class StateDeletions:
         """
         _require_kept(group)
         _require_initialized(group, topic_ids)
+        is_done = False
+        try:
+            failures = await self._delete_all(group, topic_ids)
+            is_done = not failures
+        finally:
+            if not is_done:
+                self.on_interrupted()
+        return failures
+
+    async def _delete_all(
+        self, group: ShareGroup, topic_ids: Collection[TopicId]
+    ) -> Mapping[SharePartitionKey, ApiError]:
         group_id = group.group_id
         group.delete_topics(topic_ids)
         write = self._writes.begin(group_id)

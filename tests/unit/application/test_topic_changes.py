@@ -24,6 +24,7 @@ from tests.worlds.share_group_world import (
     acquired,
     partitions_of,
 )
+from tests.worlds.share_offset_requests import delete
 from tests.worlds.waiting import until
 
 NEVER_MS = 300_000
@@ -262,3 +263,21 @@ async def test_a_storm_of_changes_is_one_look() -> None:
         # Then
         await until(lambda: scene.metadata.leader_of(ORDERS, 1) is not None)
         assert len(scene.cluster.asked(ApiKey.METADATA)) == asked + 1
+
+
+async def test_a_deletion_of_offsets_that_was_interrupted_goes_on_without_waiting_for_the_next_round_of_metadata() -> (
+    None
+):
+    async with a_scene() as scene:
+        # Given
+        await scene.alice.heartbeat(-1)
+        scene.world.state_log.is_away = True
+
+        # When
+        await delete(scene.world, "orders")
+        scene.world.state_log.is_away = False
+        await until(lambda: scene.world.state_log.state(scene.world.key()) is None)
+
+        # Then
+        scene.member_epoch = 0
+        assert await scene.assigned(["orders"]) == {ORDERS: [0]}

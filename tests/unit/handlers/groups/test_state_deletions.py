@@ -55,6 +55,25 @@ async def test_a_topic_with_a_share_partition_that_failed_goes_on_being_deleted(
     assert world.state_log.state(world.key()) is None
 
 
+async def test_what_is_left_to_do_of_a_deletion_is_told_at_once_and_by_whoever_finds_it_in_the_log() -> None:
+    # Given
+    world = await a_group_that_accepted(8, partition_count=2)
+    told: list[str] = []
+    deletions_of(world).on_interrupted = lambda: told.append("left")
+    world.state_log.refusals[world.key(partition=1)] = StateLogUnavailable("no quorum")
+
+    # When
+    await deletions_of(world).delete(group_of(world), [ORDERS])
+    world.groups = world.new_process()
+    deletions_of(world).on_interrupted = lambda: told.append("found")
+    world.restore_groups()
+    world.state_log.refusals.clear()
+    await deletions_of(world).delete(group_of(world), [ORDERS])
+
+    # Then
+    assert told == ["left", "found"]
+
+
 async def test_nothing_is_deleted_while_the_group_has_not_said_so_durably() -> None:
     # Given
     world = await a_group_that_accepted(8)
