@@ -27,6 +27,8 @@ class BreakableStateLog:
         self.refusals: dict[SharePartitionKey, ApiError] = {}
         self.hold_writes: asyncio.Event | None = None
         self.hold_loads: asyncio.Event | None = None
+        self.hold_loads_of: dict[SharePartitionKey, asyncio.Event] = {}
+        """Loads of these go on only when their event is set."""
         self.hold_loaded: asyncio.Event | None = None
         """Until it is set, nobody is told what was loaded."""
         self.hold_initializations: asyncio.Event | None = None
@@ -58,8 +60,8 @@ class BreakableStateLog:
 
     async def load(self, key: SharePartitionKey) -> DurableShareState | None:
         self.loads.append(key)
-        if self.hold_loads is not None:
-            await self.hold_loads.wait()
+        if (hold := self.hold_loads_of.get(key, self.hold_loads)) is not None:
+            await hold.wait()
         refusal = self._refusal(key)
         if refusal is not None:
             raise refusal

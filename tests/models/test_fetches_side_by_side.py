@@ -92,6 +92,36 @@ async def test_a_batch_that_a_read_had_no_room_for_comes_first_in_the_next_fetch
     assert acquired(second, partition=2) == [(0, 0, 1)]
 
 
+async def test_a_batch_without_room_beside_a_record_that_another_member_took_is_not_slept_on() -> None:
+    """While one leader hangs, what the other one has is left to others: what was read of it may be gone by then."""
+    # Given
+    world = await world_with_orders(passes_time=False, partition_count=2)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open((ORDERS, 0))
+    await bob.open((ORDERS, 0), (ORDERS, 1))
+    for partition, size_bytes in enumerate((8, 300_000)):
+        key = world.key(partition=partition)
+        await loaded(world.groups.directory, key)
+        world.groups.directory.read_size(key).observe(size_bytes=100, offset_count=100)
+        world.produce(1, partition=partition, size_bytes=size_bytes)
+    late_leader = world.reader.held[ORDERS, 1] = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=500))
+        await until_all_wait()
+        taken = await alice.fetch(max_wait_ms=0)
+        late_leader.set()
+        await until_all_wait(100)
+        was_done = fetch.done()
+        world.clock.advance(500)
+
+    # Then
+    assert was_done
+    assert acquired(taken) == [(0, 0, 1)]
+    assert acquired(fetch.result(), partition=1) == [(0, 0, 1)]
+
+
 async def test_a_log_that_ends_below_the_next_fetch_offset_is_read_once_a_wait() -> None:
     """An unclean election took records back: reading again changes nothing, and the tail says so again and again."""
     # Given

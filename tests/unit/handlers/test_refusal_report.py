@@ -4,6 +4,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
 from tests.in_memory.recording_observer import RecordingObserver
+from tests.worlds.share_group_world import NO_SUCH_TOPIC, ShareGroupWorld
 
 CONTEXT = RequestContext(1, 1, 78, 2, "client", "/127.0.0.1")
 
@@ -38,3 +39,18 @@ def test_what_was_told_is_not_told_again() -> None:
 
     # Then
     assert len(observer.refusals) == 1
+
+
+async def test_acknowledgements_of_what_does_not_exist_are_one_event_for_each_request() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = world.member()
+    await alice.open()
+    world.observer.refusals.clear()
+
+    # When
+    for _ in range(2):
+        await alice.acknowledge({(NO_SUCH_TOPIC, partition): [(0, 0, [1])] for partition in range(100)})
+
+    # Then
+    assert world.observer.reasons == ["unknown_topic_id"] * 2

@@ -3,6 +3,7 @@
 import asyncio
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.live.pauses import MOST_AT_FIRST
 from tests.worlds.share_group_world import (
     ORDERS,
     acquired,
@@ -50,3 +51,25 @@ async def test_a_partition_that_another_request_still_loads_is_left_out_of_the_a
     # Then
     assert fetch.result().error_code == ErrorCode.NONE
     assert fetch.result().responses == []
+
+
+async def test_a_load_that_ends_while_a_wide_fetch_begins_others_is_not_slept_on() -> None:
+    """Whoever begins many loads pauses in between, and all that is not live yet is being loaded in the end."""
+    # Given
+    count, hung = MOST_AT_FIRST + 10, asyncio.Event()
+    world = await world_with_orders(passes_time=False, partition_count=count)
+    world.produce(3)
+    world.state_log.hold_loads_of = {world.key(partition=number): hung for number in range(1, count)}
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        add = [(ORDERS, number) for number in range(count)]
+        fetch = tasks.create_task(world.member().fetch(add=add, max_wait_ms=500))
+        await until_all_wait(100)
+        was_done = fetch.done()
+        hung.set()
+        world.clock.advance(500)
+
+    # Then
+    assert was_done
+    assert acquired(fetch.result()) == [(0, 2, 1)]

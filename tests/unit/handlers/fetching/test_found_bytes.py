@@ -3,6 +3,8 @@
 import asyncio
 
 from kproxy.error_codes import ErrorCode
+from kproxy.net.relay.answer_budget import AnswerBudget
+from kproxy.net.relay.buffer_budget import BufferBudget
 from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acquired
 from tests.worlds.waiting import until_all_wait
 
@@ -152,3 +154,29 @@ async def test_a_read_of_what_was_added_that_fails_is_told_as_every_other() -> N
     # Then
     (topic,) = fetch.result().responses
     assert topic.partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_what_a_read_of_what_was_added_may_bring_is_held_of_the_budget_until_it_was_looked_at() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    alice = await a_member_beside(world)
+    budget = BufferBudget(MEBIBYTE)
+    world.answer_budget = AnswerBudget(budget)
+    world.produce(1)
+    held: list[int] = []
+
+    async def note_held() -> None:
+        held.append(budget.held_bytes)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(alice.fetch(min_bytes=100_000, max_wait_ms=500))
+        await until_all_wait()
+        world.reader.before_read = note_held
+        world.produce(1)
+        await until_all_wait()
+        held.append(budget.held_bytes)
+        world.clock.advance(500)
+
+    # Then
+    assert held[:2] == [65_536, 0]

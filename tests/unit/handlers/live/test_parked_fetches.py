@@ -6,6 +6,8 @@ from dataclasses import replace
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.parked_fetches import ParkedFetches
 from kproxy.handlers.request_context import RequestContext
+from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.share.share_session import ShareSessionLimits
 from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.manual_clock import ManualClock
 from tests.worlds.share_group_world import ShareGroupWorld
@@ -108,6 +110,29 @@ async def test_the_fetches_of_a_connection_that_went_away_are_woken_and_no_other
     # Then
     assert are_done == (True, True, False, False)
     assert len(parked) == 0
+
+
+async def test_who_waits_for_room_for_its_session_goes_with_its_connection() -> None:
+    # Given
+    limits = ShareGroupLimits(sessions=ShareSessionLimits(max_share_sessions=1))
+    world = ShareGroupWorld(passes_time=False, limits=limits)
+    await world.initialize()
+    await world.member("alice").open()
+    bob = world.member("bob")
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        opening = tasks.create_task(bob.open(max_wait_ms=60_000))
+        await until_all_wait()
+        was_done_before = opening.done()
+        bob.caller.is_gone = True
+        world.groups.apis.forsake(bob.connection_id)
+        await until_all_wait()
+        is_done = opening.done()
+        world.clock.advance(60_000)
+
+    # Then
+    assert (was_done_before, is_done) == (False, True)
 
 
 async def test_a_fetch_whose_client_is_gone_does_not_fall_asleep() -> None:

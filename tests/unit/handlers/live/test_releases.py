@@ -89,6 +89,30 @@ async def test_the_loss_of_the_old_leaders_connection_takes_nothing_from_the_ses
     assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
 
 
+async def test_the_loss_of_the_new_leaders_connection_takes_nothing_from_the_session_with_the_old_one() -> (
+    None
+):
+    """A session has what those before it left, but only of those with its own broker."""
+    # Given
+    world = ShareGroupWorld(node_ids=(1, 2))
+    await world.initialize()
+    world.produce(5)
+    with_old_leader, with_new_leader = world.member("alice"), world.member("alice", node_id=2)
+    await with_old_leader.open(max_records=5)
+    world.metadata.move_leader(ORDERS, 0, PartitionLeader(leader_id=2, leader_epoch=7))
+    world.produce(5)
+    await with_new_leader.open(max_records=5)
+
+    # When
+    await with_new_leader.disconnect()
+
+    # Then
+    bob = world.member("bob", node_id=2)
+    assert acquired(await bob.open(max_records=500)) == [(5, 9, 2)]
+    answer = await with_old_leader.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+    assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
+
+
 async def test_losing_a_connection_without_a_session_changes_nothing() -> None:
     # Given
     world = ShareGroupWorld()
