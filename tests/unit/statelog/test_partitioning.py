@@ -1,5 +1,7 @@
 """Partitions are those of the stock coordinators: Java's hash of the text."""
 
+import tracemalloc
+
 import pytest
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
@@ -74,6 +76,23 @@ def test_long_group_ids_are_hashed_once_however_many_are_looked_up_in_turn(
     # Then
     assert hashed == group_ids
     assert rounds[0] == rounds[1] == rounds[2]
+
+
+def test_of_many_long_group_ids_that_are_looked_up_only_a_few_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(partitioning, "_hash", len)
+    tracemalloc.start()
+
+    # When
+    for number in range(100):
+        group_partition(GroupId(f"one of those that are not kept {number:03} ".ljust(30_000, "x")), 50)
+
+    # Then
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept_bytes < 50 * 30_000
 
 
 def test_a_group_id_that_was_hashed_for_one_topic_is_hashed_for_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any, cast
 
@@ -296,6 +297,25 @@ def test_a_record_on_its_way_to_a_dead_letter_queue_is_read_as_kafka_4_4_wrote_i
     assert [(batch.first_offset, batch.state.name) for batch in decoded.state_batches] == [
         (2 * n, "ARCHIVING") for n in range(batch_count)
     ]
+
+
+@pytest.mark.parametrize(
+    "record", [a_snapshot(), ShareUpdate(KEY, SnapshotEpoch(1), LeaderEpoch(3), -1, -1, ())]
+)
+def test_no_key_of_a_group_with_a_long_id_is_remembered(record: ShareSnapshot | ShareUpdate) -> None:
+    # Given
+    decode_state_record(encoded(record))
+    tracemalloc.start()
+
+    # When
+    for number in range(50):
+        key = KEY._replace(group_id=GroupId(f"{number:05}".ljust(30_000, "x")))
+        decode_state_record(encoded(dataclasses.replace(record, key=key)))
+
+    # Then
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept_bytes < 10 * 30_000
 
 
 def test_an_actor_that_nobody_knows_does_not_hide_the_state() -> None:
