@@ -35,6 +35,7 @@ OFF = RoutingTable({})
         (ApiKey.SASL_AUTHENTICATE, 2, Disposition.EXAMINE),
         (ApiKey.DESCRIBE_CONFIGS, 0, Disposition.FORWARD),
         (ApiKey.DESCRIBE_CONFIGS, 1, Disposition.EXAMINE),
+        (ApiKey.ALTER_CONFIGS, 0, Disposition.EXAMINE),
         (ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, Disposition.EXAMINE),
         (ApiKey.LIST_CONFIG_RESOURCES, 0, Disposition.FORWARD),
         (ApiKey.LIST_CONFIG_RESOURCES, 1, Disposition.EXAMINE),

@@ -13,6 +13,7 @@ from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import TopicId
 from tests.worlds.backing import ORDERS
+from tests.worlds.waiting import until_all_wait
 
 
 class Questions:
@@ -206,6 +207,25 @@ async def test_a_failed_round_is_told_to_everybody_who_waits_for_it() -> None:
     # Then
     assert [str(outcome) for outcome in outcomes] == ["nobody answers"] * 3
     assert len(asked.rounds) == 1
+
+
+async def test_what_its_asker_was_cancelled_over_is_not_asked_for_by_the_round_that_it_had_joined() -> None:
+    # Given
+    asked = Questions()
+    async with asyncio.TaskGroup() as callers:
+        callers.create_task(asked.ask("first"))
+        await asked.has_begun.wait()
+        leaves = callers.create_task(asked.ask(*names("left", 400)))
+        callers.create_task(asked.ask("stays"))
+        await until_all_wait()
+
+        # When
+        leaves.cancel()
+        await until_all_wait()
+        asked.may_end.set()
+
+    # Then
+    assert asked.rounds == [{"first"}, {"stays"}]
 
 
 async def test_nobody_waits_for_ever_and_what_is_not_waited_for_is_not_asked_for() -> None:

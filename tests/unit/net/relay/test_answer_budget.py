@@ -2,6 +2,9 @@
 
 from kproxy.net.relay.answer_budget import SMALLEST_GRANT_BYTES, AnswerBudget
 from kproxy.net.relay.buffer_budget import BufferBudget
+from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.relaying import RelayUnderTest, share_fetch
+from tests.worlds.waiting import until
 
 MIB = 1024 * 1024
 
@@ -132,3 +135,22 @@ def test_a_request_counts_for_as_long_as_it_is_being_answered_beside_what_its_an
     assert granted == 5 * MIB
     assert held == [3 * MIB, 8 * MIB, 3 * MIB]
     assert budget.held_bytes == 0
+
+
+async def test_an_answer_is_granted_of_what_all_connections_of_the_relay_share_until_it_is_over() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=8 * MIB) as under_test:
+        # Given
+        budget = under_test.relay.budget
+        _, writer = await under_test.connect()
+        writer.write(share_fetch(1))
+        await under_test.apis.was_asked.wait()
+
+        # When
+        granted = under_test.apis.contexts[0].answer_budget.grant(16 * MIB)
+
+        # Then
+        assert 7 * MIB < granted < 8 * MIB, "the request is counted, too"
+        assert budget.held_bytes == 8 * MIB
+        under_test.apis.may_answer.set()
+        await until(lambda: budget.held_bytes == 0)
+        writer.close()
