@@ -346,14 +346,12 @@ def _fetch_topics(add: Sequence[tuple[TopicId, int]], acks: Acks) -> list[share_
 
 def _acknowledge_topics(acks: Acks) -> list[share_acknowledge_request.AcknowledgeTopic]:
     topics = []
-    for (topic_id, partition), batches in acks.items():
-        named = share_acknowledge_request.AcknowledgePartition(
-            partition,
-            [
-                share_acknowledge_request.AcknowledgementBatch(first, last, list(types))
-                for first, last, types in batches
-            ],
-        )
+    for (topic_id, partition), said in acks.items():
+        batches = [
+            share_acknowledge_request.AcknowledgementBatch(first, last, list(types))
+            for first, last, types in said
+        ]
+        named = share_acknowledge_request.AcknowledgePartition(partition, batches)
         topics.append(share_acknowledge_request.AcknowledgeTopic(topic_id, [named]))
     return topics
 

@@ -1,4 +1,5 @@
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
 
 import pytest
 
@@ -12,8 +13,11 @@ from kproxy.net.authorization.acl_questions import (
     KnownAcls,
     NoAuthorizer,
 )
-from kproxy.net.cluster.broker_client import dial
-from kproxy.security.acls import AclBinding
+from kproxy.net.authorization.acl_watch import AclTerms, AclWatch
+from kproxy.net.cluster.broker_client import BrokerClient, dial
+from kproxy.security.acls import AclBinding, AclOperation, ResourceType
+from kproxy.security.principal import Principal
+from kproxy.security.standard_authorizer import AuthorizerRules
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.describe_acls_request import DescribeAclsRequest
 from kproxy.wire.messages.describe_acls_response import (
@@ -22,9 +26,12 @@ from kproxy.wire.messages.describe_acls_response import (
     DescribeAclsResponse,
 )
 from tests.in_memory.answering_broker import AnsweringBroker
-from tests.worlds.backing import LIMITS
+from tests.in_memory.manual_clock import ManualClock
+from tests.worlds.backing import LIMITS, CountedThings
 
 DESCRIBE: Final = ApiKey.DESCRIBE_ACLS
+Answer = TypeVar("Answer")
+
 READ_ORDERS: Final = DescribeAclsResource(2, "orders", 3, [AclDescription("User:alice", "*", 3, 3)])
 
 
@@ -34,6 +41,17 @@ def answering(*responses: DescribeAclsResponse, versions: tuple[int, int] = (1, 
     return AnsweringBroker(
         {DESCRIBE: lambda _: left.pop(0) if len(left) > 1 else left[0]}, version_ranges={DESCRIBE: versions}
     )
+
+
+class SeveralBrokers:
+    """A cluster that asks all of `clients` at the same time, and goes by what the first one says."""
+
+    def __init__(self, *clients: BrokerClient) -> None:
+        self.clients = clients
+
+    async def ask(self, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
+        first, *_ = [await question(client) for client in self.clients]
+        return first
 
 
 async def answers(broker: AnsweringBroker, count: int) -> list[AclAnswer]:
@@ -137,3 +155,30 @@ async def test_what_nobody_goes_by_is_read_again_when_it_is_answered_again() -> 
 async def test_a_broker_that_lacks_the_api_cannot_be_asked() -> None:
     with pytest.raises(BrokerUnavailable, match="DESCRIBE_ACLS"):
         await answers(AnsweringBroker(), 1)
+
+
+async def test_a_right_is_gone_though_a_broker_whose_answer_came_too_late_said_so_first() -> None:
+    # Given: what the first broker says has been overtaken
+    async with (
+        answering(DescribeAclsResponse(resources=[READ_ORDERS])) as behind,
+        answering(DescribeAclsResponse()) as ahead,
+    ):
+        cluster = SeveralBrokers(await dial(behind.address, LIMITS), await dial(ahead.address, LIMITS))
+        watch = AclWatch(
+            cluster, AuthorizerRules(), clock=ManualClock(), counting=CountedThings(), terms=AclTerms()
+        )
+
+        def may_read() -> bool:
+            permissions = watch.permissions_of(Principal("User", "alice"), "/10.0.0.7")
+            return permissions.allows(AclOperation.READ, ResourceType.TOPIC, "orders")
+
+        await watch.look()
+        could_read = may_read()
+
+        # When
+        cluster.clients = cluster.clients[1:]
+        await watch.look()
+
+    # Then
+    assert could_read
+    assert not may_read()

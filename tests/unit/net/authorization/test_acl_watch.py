@@ -53,16 +53,11 @@ class ScriptedAcls:
         self.asked_count = 0
         self.client: BrokerClient | None = None
         """What is asked instead of the script, if any."""
-        self.late_client: BrokerClient | None = None
-        """What is asked as well, because `client` took long; nobody waits for what it answers."""
 
     async def ask(self, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
         self.asked_count += 1
         if self.client is not None:
-            first = await question(self.client)
-            if self.late_client is not None:
-                await question(self.late_client)
-            return first
+            return await question(self.client)
         answer: Any = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -155,28 +150,6 @@ async def test_the_same_lists_leave_what_was_decided_as_it_is() -> None:
 async def test_a_right_that_was_taken_away_is_gone_with_the_next_answer() -> None:
     watching = Watching(READ_ORDERS, KnownAcls())
     await watching.look(2)
-    assert not watching.may_read()
-
-
-async def test_a_right_is_gone_though_a_broker_whose_answer_came_too_late_said_so_first() -> None:
-    # Given: two brokers were asked, and what the first one says has been overtaken
-    watching = Watching(NoAuthorizer())
-    elder, newer = DescribeAclsResponse(resources=[_READ_ORDERS]), DescribeAclsResponse()
-    versions: dict[int, tuple[int, int]] = {DESCRIBE: (1, 3)}
-    async with (
-        AnsweringBroker({DESCRIBE: lambda _: elder}, version_ranges=versions) as behind,
-        AnsweringBroker({DESCRIBE: lambda _: newer}, version_ranges=versions) as ahead,
-    ):
-        watching.cluster.client = await dial(behind.address, LIMITS)
-        watching.cluster.late_client = await dial(ahead.address, LIMITS)
-        await watching.look()
-        assert watching.may_read()
-
-        # When
-        watching.cluster.client, watching.cluster.late_client = watching.cluster.late_client, None
-        await watching.look()
-
-    # Then
     assert not watching.may_read()
 
 
