@@ -4,7 +4,6 @@ Source: KIP-932, "Acknowledge"; KIP-1222 (RENEW); `SharePartition.acknowledge`,
 `KafkaApis.validateAcknowledgementBatches`.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -196,7 +195,7 @@ class Acknowledgement:
         self._require_held(run)
         state_after = (_ARCHIVED, _ACKNOWLEDGED, state_after_attempt(run, self._limits), _ARCHIVED, _ACQUIRED)
         offset = run.first_offset
-        for acknowledge_type, count in _equal_types(run, batch):
+        for acknowledge_type, count in equal_types(run.first_offset, run.last_offset, batch):
             last_offset = offset + count - 1
             is_renewed = acknowledge_type == _RENEW
             lock = self._renewal if is_renewed else None
@@ -242,15 +241,19 @@ def _settled_of(before: Sequence[InFlightRange], after: Sequence[InFlightRange])
     return settled
 
 
-def _equal_types(run: InFlightRange, batch: AcknowledgementBatch) -> Iterator[tuple[int, int]]:
-    """Yield each type that `batch` has for the offsets of `run`, and for how many offsets in a row."""
+def equal_types(
+    first_offset: int, last_offset: int, batch: AcknowledgementBatch
+) -> Iterable[tuple[int, int]]:
+    """Return each type that `batch` has for these offsets of it, both inclusive, and for how many in a row."""
     types = batch.acknowledge_types
     if len(types) == 1:
-        yield types[0], run.last_offset - run.first_offset + 1
-        return
-    of_run = types[run.first_offset - batch.first_offset : run.last_offset - batch.first_offset + 1]
-    for acknowledge_type, equal_types in groupby(of_run):
-        yield acknowledge_type, len(list(equal_types))
+        return ((types[0], last_offset - first_offset + 1),)
+    return _counted(types[first_offset - batch.first_offset : last_offset - batch.first_offset + 1])
+
+
+def _counted(types: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for acknowledge_type, equal in groupby(types):
+        yield acknowledge_type, len(list(equal))
 
 
 def state_after_attempt(run: InFlightRange, limits: ShareLimits) -> RecordState:
@@ -324,63 +327,3 @@ def _put_back(runs: Iterable[InFlightRange], before: Sequence[InFlightRange]) ->
             index += 1
         if first_left <= run.last_offset:
             yield run.part(first_left, run.last_offset)
-
-
-@dataclass(slots=True)
-class CutWindow:
-    """What was in flight up to `end_offset` when the log lost it all; `open_spans`, inclusive, were not done with."""
-
-    end_offset: int
-    open_spans: list[tuple[int, int]]
-
-    @staticmethod
-    def of(ranges: OffsetRanges) -> "CutWindow":
-        """Return the window as it is."""
-        spans = [
-            (run.first_offset, run.last_offset) for run in ranges if run.state in {_AVAILABLE, _ACQUIRED}
-        ]
-        return CutWindow(ranges.end_offset, spans)
-
-    def is_settled_by(self, batches: Sequence[AcknowledgementBatch]) -> bool:
-        """Take out what is acknowledged for good, and tell whether nothing is left. It was lost, but nobody knew.
-
-        Of the types only those of open offsets are looked at: anybody may name whatever lies below the start offset.
-        """
-        spans = self.open_spans
-        for batch in batches:
-            low = bisect_left(spans, batch.first_offset, key=_last_of)
-            high = bisect_right(spans, batch.last_offset, key=_first_of)
-            spans[low:high] = [left for span in spans[low:high] for left in _left_open(span, batch)]
-        return not spans
-
-
-def _first_of(span: tuple[int, int]) -> int:
-    return span[0]
-
-
-def _last_of(span: tuple[int, int]) -> int:
-    return span[1]
-
-
-def _left_open(span: tuple[int, int], batch: AcknowledgementBatch) -> Iterator[tuple[int, int]]:
-    """Yield what of `span`, which `batch` reaches into, is open after it: outside of it, released or renewed."""
-    first_left = span[0]
-    offset, last_offset = max(span[0], batch.first_offset), min(span[1], batch.last_offset)
-    inside = InFlightRange(offset, last_offset, _ARCHIVED, 0, None)
-    for acknowledge_type, count in _equal_types(inside, batch):
-        if acknowledge_type not in {AcknowledgeType.RELEASE, _RENEW}:
-            if first_left < offset:
-                yield first_left, offset - 1
-            first_left = offset + count
-        offset += count
-    if first_left <= span[1]:
-        yield first_left, span[1]
-
-
-def first_new_offset(end_offset: int, batch_first: int, cut: CutWindow | None) -> int:
-    """Return the first new offset of a read that begins with the record batch at `batch_first`, mostly `end_offset`.
-
-    It is below the window where the log was cut within that record batch: a stock broker that remembers what was in
-    flight before the cut does not look at the start offset. Source: `SharePartition.acquire`, `baseOffset`.
-    """
-    return end_offset if cut is None else min(max(batch_first, cut.end_offset), end_offset)

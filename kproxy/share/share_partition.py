@@ -17,15 +17,14 @@ from kproxy.share.aborted_records import archive_aborted, archive_missing, witho
 from kproxy.share.acknowledgement import (
     Acknowledgement,
     AcknowledgementBatch,
-    CutWindow,
     Reversal,
-    first_new_offset,
     undo,
 )
 from kproxy.share.acquisition import AcquiredRange, NewOffsets, still_held
 from kproxy.share.acquisition_locks import AcquisitionLocks, end_attempts
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
 from kproxy.share.limits import ShareLimits
+from kproxy.share.losses.cut_window import CutWindow, first_new_offset
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
 from kproxy.share.operators.settlement import OperatorAction, OperatorSettlement
 from kproxy.share.record_state import RecordState

@@ -117,15 +117,19 @@ class ShareCounters:
 
         What was said of offsets below `start_offset`, where the share-partition began before, changed nothing.
         """
-        counts: Counter[int] = Counter()
+        counts = [0] * len(_LABELS)
         for batch in batches:
-            first_offset = max(batch.first_offset, start_offset)
-            if len(batch.acknowledge_types) == 1:
-                counts[batch.acknowledge_types[0]] += max(0, batch.last_offset - first_offset + 1)
+            if batch.last_offset < start_offset:
+                continue
+            first_offset, types = max(batch.first_offset, start_offset), batch.acknowledge_types
+            if len(types) == 1:
+                counts[types[0]] += batch.last_offset - first_offset + 1
             else:
-                counts.update(batch.acknowledge_types[first_offset - batch.first_offset :])
-        for acknowledge_type, count in counts.items():
-            self._observer.count("share_acknowledgements", count, _LABELS[acknowledge_type])
+                for acknowledge_type, count in Counter(types[first_offset - batch.first_offset :]).items():
+                    counts[acknowledge_type] += count
+        for acknowledge_type, count in enumerate(counts):
+            if count:
+                self._observer.count("share_acknowledgements", count, _LABELS[acknowledge_type])
         of_group = self._counts_of(group_id)
         of_group.acknowledged_count += counts[_ACCEPT] + counts[_REJECT]
         of_group.released_count += counts[_RELEASE]

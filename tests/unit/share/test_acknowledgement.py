@@ -1,14 +1,10 @@
 """What a member says of the records that it acquired (KIP-932, KIP-1222)."""
 
-from itertools import pairwise
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRecordState, InvalidRequest
-from kproxy.share.acknowledgement import AcknowledgementBatch, CutWindow, validate_acknowledgement_batches
+from kproxy.share.acknowledgement import AcknowledgementBatch, validate_acknowledgement_batches
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
@@ -360,28 +356,3 @@ def test_of_what_anybody_says_behind_a_cut_only_what_was_in_flight_is_looked_at(
 
     # Then
     assert types.looked_at == 5
-
-
-@given(data=st.data())
-def test_what_was_in_flight_at_a_cut_is_open_until_it_is_acknowledged_for_good(data: st.DataObject) -> None:
-    # Given
-    offsets = st.integers(0, 30)
-    open_offsets = data.draw(st.sets(offsets, min_size=1))
-    cut = CutWindow(31, [(offset, offset) for offset in sorted(open_offsets)])
-    bounds = sorted(data.draw(st.sets(offsets, min_size=2)))
-    types = st.sampled_from([GAP, ACCEPT, RELEASE, REJECT, RENEW])
-    batches = [
-        SaidBatch(first, end - 1, data.draw(st.lists(types, min_size=end - first, max_size=end - first)))
-        for first, end in pairwise(bounds)
-    ]
-
-    # When
-    is_settled = cut.is_settled_by(batches)
-
-    # Then
-    for batch in batches:
-        for offset, acknowledge_type in enumerate(batch.acknowledge_types, batch.first_offset):
-            if acknowledge_type not in {RELEASE, RENEW}:
-                open_offsets.discard(offset)
-    left = {offset for first, last in cut.open_spans for offset in range(first, last + 1)}
-    assert (left, is_settled) == (open_offsets, not open_offsets)

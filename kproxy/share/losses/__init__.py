@@ -1,0 +1,1 @@
+"""What the log lost while it was in flight."""
