@@ -45,11 +45,17 @@ def archive_aborted(ranges: OffsetRanges, aborted: Sequence[tuple[int, int]]) ->
     `aborted` are first and last offsets, inclusive, ascending and disjoint. Another member may have acquired some of
     them before the group began to read committed records only; it is told so when it acknowledges them.
     """
-    for first_offset, last_offset in aborted:
-        first_inside = max(first_offset, ranges.start_offset)
-        last_inside = min(last_offset, ranges.end_offset - 1)
-        if first_inside <= last_inside:
-            ranges.replace([_archived(run) for run in ranges.clipped(first_inside, last_inside)])
+    inside = (
+        (max(first_offset, ranges.start_offset), min(last_offset, ranges.end_offset - 1))
+        for first_offset, last_offset in aborted
+    )
+    ranges.rewrite(
+        [
+            [_archived(run) for run in ranges.clipped(first_offset, last_offset)]
+            for first_offset, last_offset in inside
+            if first_offset <= last_offset
+        ]
+    )
 
 
 def without_aborted(

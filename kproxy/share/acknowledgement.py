@@ -11,7 +11,13 @@ from typing import Final, Protocol
 
 from kproxy.errors import ApiError, InvalidRecordState, InvalidRequest
 from kproxy.share.limits import ShareLimits
-from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges
+from kproxy.share.offset_ranges import (
+    MOST_RUNS,
+    MOST_RUNS_AT_ONCE,
+    AcquisitionLock,
+    InFlightRange,
+    OffsetRanges,
+)
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.redelivery import DeliveryBatches
 
@@ -22,6 +28,8 @@ _AVAILABLE: Final = RecordState.AVAILABLE
 _ACQUIRED: Final = RecordState.ACQUIRED
 _ACKNOWLEDGED: Final = RecordState.ACKNOWLEDGED
 _ARCHIVED: Final = RecordState.ARCHIVED
+_STATES: Final = (_ARCHIVED, _ACKNOWLEDGED, None, _ARCHIVED)
+"""What becomes of a record by the type of its acknowledgement; of one that is released `state_after_attempt` tells."""
 
 
 class AcknowledgementBatch(Protocol):
@@ -95,11 +103,17 @@ class Acknowledgement:
     """
 
     __slots__ = (
+        "_end_offset",
+        "_held",
+        "_last_renewed",
+        "_last_settled",
         "_limits",
         "_now_ms",
         "_ranges",
         "_renewal",
         "_renewed",
+        "_run_count",
+        "_start_offset",
         "before",
         "has_passed",
         "rewrites",
@@ -115,7 +129,15 @@ class Acknowledgement:
         self._renewed: list[InFlightRange] = []
         self.rewrites: list[list[InFlightRange]] = []
         """What to put in place, list after list; the runs of each list follow each other without a gap."""
+        self._run_count = 0
+        """How many runs are in the rewrites."""
+        self._last_renewed = self._last_settled = -1
+        """Where batches ended: with an offset that is renewed, and with one that is settled."""
+        self._held: AcquisitionLock | None = None
+        """The lock that was looked at last: the member's, and not over."""
         self._ranges = ranges
+        self._start_offset = ranges.start_offset
+        self._end_offset = ranges.end_offset
         self._renewal = renewal
         self._limits = limits
         self._now_ms = now_ms
@@ -131,14 +153,17 @@ class Acknowledgement:
         Raises:
             InvalidRecordState: a record is not acquired by the member, its lock ran out, or it was settled by
                 an earlier batch of the request; or renewal is not enabled.
-            InvalidRequest: a batch ends where nothing was ever delivered.
+            InvalidRequest: a batch ends where nothing was ever delivered; or it is about more runs of offsets than
+                `MOST_RUNS_AT_ONCE`, or would leave more of them than `MOST_RUNS`, and more than there were.
         """
         try:
             for batch in batches:
                 self._plan_batch(batch)
         except ApiError:
             self.rewrites = [[run] for run in self._renewed]
+            self._require_few_runs()
             raise
+        self._require_few_runs()
 
     def settled_runs(self) -> Iterator[InFlightRange]:
         """Yield the runs whose new state must become durable, ascending."""
@@ -148,66 +173,71 @@ class Acknowledgement:
                     yield run
 
     def _plan_batch(self, batch: AcknowledgementBatch) -> None:
-        start_offset = self._ranges.start_offset
-        self.has_passed |= batch.first_offset < start_offset
-        if batch.last_offset < start_offset or self._is_renewed_already(batch):
-            return
-        first_offset = max(batch.first_offset, start_offset)
-        self._require_known(batch)
-        runs = self._ranges.clipped(first_offset, batch.last_offset)
+        first_offset, last_offset, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
+        if first_offset < self._start_offset:
+            self.has_passed = True
+            if last_offset < self._start_offset:
+                return
+            first_offset = self._start_offset
+        if types[0] == _RENEW and first_offset == last_offset == self._last_renewed:
+            return  # once more, as a request may very often
+        if last_offset >= self._end_offset:
+            self._refuse_unknown(batch)
+        self._plan_from(first_offset, batch)
+
+    def _plan_from(self, first_offset: int, batch: AcknowledgementBatch) -> None:
+        """Plan what the batch says from `first_offset` on, all of which is in flight."""
+        last_offset = batch.last_offset
+        runs = self._ranges.clipped(first_offset, last_offset)
         if runs[-1].is_hole:
-            raise InvalidRequest(f"there is no record at offset {batch.last_offset}")
-        self._require_unsettled(first_offset)
-        if _RENEW in batch.acknowledge_types and not self._limits.is_renew_enabled:
+            raise InvalidRequest(f"there is no record at offset {last_offset}")
+        if first_offset <= self._last_settled:
+            raise InvalidRecordState(f"offset {first_offset} is acknowledged twice in one request")
+        is_renewing = _RENEW in batch.acknowledge_types
+        if is_renewing and not self._limits.is_renew_enabled:
             raise InvalidRecordState("the group does not allow acquisition locks to be renewed")
-        rewritten = [settled for run in runs for settled in self._settle(run, batch)]
+        rewritten: list[InFlightRange] = []
+        for run in runs:
+            self._settle(run, batch, rewritten)
         self._add(rewritten)
-        self.before += runs if _RENEW not in batch.acknowledge_types else _settled_of(runs, rewritten)
+        self.before += _settled_of(runs, rewritten) if is_renewing else runs
 
-    def _is_renewed_already(self, batch: AcknowledgementBatch) -> bool:
-        """Tell whether it renews the last record once more, as a request may very often."""
-        if not self.rewrites or batch.acknowledge_types[0] != _RENEW:
-            return False
-        last = self.rewrites[-1][-1]
-        return batch.first_offset == batch.last_offset == last.last_offset and last.lock is self._renewal
-
-    def _require_known(self, batch: AcknowledgementBatch) -> None:
-        ranges = self._ranges
-        if not ranges and batch.first_offset >= ranges.start_offset:
+    def _refuse_unknown(self, batch: AcknowledgementBatch) -> None:
+        if not self._ranges and batch.first_offset >= self._start_offset:
             raise InvalidRecordState(f"nothing is in flight, so neither is offset {batch.first_offset}")
-        if batch.last_offset >= ranges.end_offset:
-            raise InvalidRequest(
-                f"offset {batch.last_offset} was never acquired, the last one is {ranges.end_offset - 1}"
-            )
+        raise InvalidRequest(
+            f"offset {batch.last_offset} was never acquired, the last one is {self._end_offset - 1}"
+        )
 
-    def _require_unsettled(self, first_offset: int) -> None:
-        """A batch may begin with the last offset of the one before, if that one did no more than renew it."""
-        if self.rewrites:
-            last = self.rewrites[-1][-1]
-            if first_offset <= last.last_offset and last.state is not _ACQUIRED:
-                raise InvalidRecordState(f"offset {first_offset} is acknowledged twice in one request")
-
-    def _settle(self, run: InFlightRange, batch: AcknowledgementBatch) -> Iterator[InFlightRange]:
-        """Yield what becomes of `run`; a hole stays, as a batch may reach over it."""
+    def _settle(
+        self, run: InFlightRange, batch: AcknowledgementBatch, rewritten: list[InFlightRange]
+    ) -> None:
+        """Add what becomes of `run`; a hole stays, as a batch may reach over it."""
         if run.is_hole:
-            yield run
+            rewritten.append(run)
             return
-        self._require_held(run)
-        state_after = (_ARCHIVED, _ACKNOWLEDGED, state_after_attempt(run, self._limits), _ARCHIVED, _ACQUIRED)
-        offset = run.first_offset
+        if run.lock is not self._held or run.lock is None:
+            self._held = self._lock_of(run)
+        offset, delivery_count = run.first_offset, run.delivery_count
+        most = MOST_RUNS_AT_ONCE - self._run_count
         for acknowledge_type, count in equal_types(run.first_offset, run.last_offset, batch):
             last_offset = offset + count - 1
-            is_renewed = acknowledge_type == _RENEW
-            lock = self._renewal if is_renewed else None
-            settled = InFlightRange(
-                offset, last_offset, state_after[acknowledge_type], run.delivery_count, lock
-            )
-            if is_renewed:
+            if acknowledge_type == _RENEW:
+                settled = InFlightRange(offset, last_offset, _ACQUIRED, delivery_count, self._renewal)
                 self._renew(settled)
-            yield settled
+            else:
+                state = _STATES[acknowledge_type] or state_after_attempt(run, self._limits)
+                settled = InFlightRange(offset, last_offset, state, delivery_count, None)
+            rewritten.append(settled)
+            if len(rewritten) > most:
+                raise InvalidRequest(
+                    f"more than {MOST_RUNS_AT_ONCE} runs of offsets that are settled alike, up to {last_offset}: "
+                    "acknowledge this partition in several requests"
+                )
             offset = last_offset + 1
 
-    def _require_held(self, run: InFlightRange) -> None:
+    def _lock_of(self, run: InFlightRange) -> AcquisitionLock:
+        """Return the lock under which the member holds a run."""
         lock = run.lock
         if lock is None:
             raise InvalidRecordState(f"offset {run.first_offset} is {run.state.name}, not acquired")
@@ -215,17 +245,41 @@ class Acknowledgement:
             raise InvalidRecordState(f"offset {run.first_offset} is held by another member")
         if lock.deadline_ms <= self._now_ms:
             raise InvalidRecordState(f"the acquisition lock of offset {run.first_offset} ran out")
+        return lock
 
     def _renew(self, run: InFlightRange) -> None:
         self._renewed.append(run)
         self._renewal.cover(run.first_offset, run.last_offset)
 
     def _add(self, rewritten: list[InFlightRange]) -> None:
-        """Keep what follows on without a gap in one list, for it is put in place at once."""
+        """Keep what follows on without a gap in one list, for it is put in place at once.
+
+        The next batch may begin with the last offset of this one, if that is no more than renewed.
+        """
         if self.rewrites and self.rewrites[-1][-1].last_offset + 1 == rewritten[0].first_offset:
             self.rewrites[-1].extend(rewritten)
         else:
             self.rewrites.append(rewritten)
+        self._run_count += len(rewritten)
+        last = rewritten[-1]
+        if last.state is _ACQUIRED:
+            self._last_renewed = last.last_offset
+        else:
+            self._last_renewed, self._last_settled = -1, last.last_offset
+
+    def _require_few_runs(self) -> None:
+        """Refuse all of it, renewals as well, if it would leave the window in too many pieces. See `MOST_RUNS`."""
+        if len(self._ranges) + self._run_count + len(self.rewrites) <= MOST_RUNS:
+            return
+        after = self._ranges.copy()
+        after.rewrite(self.rewrites)
+        after.drop_terminal_prefix()
+        if len(after) > max(MOST_RUNS, len(self._ranges)):
+            self.rewrites, self._renewed = [], []
+            raise InvalidRequest(
+                f"{len(after)} runs of offsets would be in flight, expected {MOST_RUNS} at most: "
+                f"acknowledge from offset {self._start_offset} on first, or all that is acquired alike"
+            )
 
 
 def _settled_of(before: Sequence[InFlightRange], after: Sequence[InFlightRange]) -> list[InFlightRange]:

@@ -14,6 +14,18 @@ from typing import Final
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId
 from kproxy.share.record_state import RecordState
 
+MOST_RUNS: Final = 10_000
+"""An acknowledgement that cuts runs leaves no more than these in a window: as many as records may be in flight of a
+share-partition (`share.partition.max.record.locks` at its highest). Only a wide record batch at the end of a window
+could be cut into more. What goes through all of them is one turn of the event loop, and one record of the state log."""
+
+MOST_RUNS_AT_ONCE: Final = 12_000
+"""So many runs one acknowledgement may settle. And with so many of which any is held nothing more is acquired from a
+window: each fetch cuts one."""
+
+_RUNS_OF_ONE_CHANGE: Final = 32
+"""To go through so many runs takes as long as to change one in the middle of all others."""
+
 _AVAILABLE: Final = RecordState.AVAILABLE
 _ACQUIRED: Final = RecordState.ACQUIRED
 
@@ -123,6 +135,19 @@ class OffsetRanges:
         """The first offset of the window; equals `end_offset` when it is empty."""
         return self._firsts[0] if self._firsts else self.end_offset
 
+    @property
+    def is_held(self) -> bool:
+        """Whether any offset is ACQUIRED."""
+        return self.end_offset - self.start_offset > self.available_count + self.terminal_count
+
+    def copy(self) -> "OffsetRanges":
+        """Return the same window, to be changed apart from this one."""
+        copied = OffsetRanges(self.end_offset)
+        copied.available_count, copied.terminal_count = self.available_count, self.terminal_count
+        copied.lost_below, copied._available_from = self.lost_below, self._available_from
+        copied._ranges, copied._firsts = self._ranges.copy(), self._firsts.copy()
+        return copied
+
     def first_available(self) -> int:
         """Return the lowest AVAILABLE offset, `end_offset` when there is none."""
         if not self.available_count:
@@ -138,8 +163,10 @@ class OffsetRanges:
         low = bisect_right(self._firsts, first_offset) - 1
         high = bisect_right(self._firsts, last_offset)
         ranges = self._ranges[low:high]
-        ranges[0] = ranges[0].part(first_offset, ranges[0].last_offset)
-        ranges[-1] = ranges[-1].part(ranges[-1].first_offset, last_offset)
+        if (first := ranges[0]).first_offset < first_offset:
+            ranges[0] = first.part(first_offset, first.last_offset)
+        if (last := ranges[-1]).last_offset > last_offset:
+            ranges[-1] = last.part(last.first_offset, last_offset)
         return ranges
 
     def replace(self, ranges: Sequence[InFlightRange]) -> None:
@@ -162,6 +189,27 @@ class OffsetRanges:
             tail = (self._ranges[high],)
             high += 1
         self._substitute(low, high, joined((*head, *ranges, *tail)))
+
+    def rewrite(self, lists: Sequence[Sequence[InFlightRange]]) -> None:
+        """Put `lists`, which are ascending, in place in turn, as `replace` does with each.
+
+        One may begin with the last offset of the one before. Many are put in place at once, with what lies between.
+        """
+        if len(lists) <= 1 or len(lists) * _RUNS_OF_ONE_CHANGE <= len(self._ranges):
+            for runs in lists:
+                self.replace(runs)
+            return
+        whole: list[InFlightRange] = []
+        for runs in lists:
+            first_offset = runs[0].first_offset
+            if whole and (last := whole[-1]).last_offset >= first_offset:
+                whole.pop()
+                if last.first_offset < first_offset:
+                    whole.append(last.part(last.first_offset, first_offset - 1))
+            elif whole and last.last_offset + 1 < first_offset:
+                whole += self.clipped(last.last_offset + 1, first_offset - 1)
+            whole += runs
+        self.replace(whole)
 
     def append(self, added: InFlightRange) -> None:
         """Add a run that begins at `end_offset`."""

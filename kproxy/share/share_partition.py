@@ -14,18 +14,13 @@ from typing import Final
 
 from kproxy.errors import SharePartitionFenced
 from kproxy.share.aborted_records import archive_aborted, archive_missing, without_aborted
-from kproxy.share.acknowledgement import (
-    Acknowledgement,
-    AcknowledgementBatch,
-    Reversal,
-    undo,
-)
+from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, Reversal, undo
 from kproxy.share.acquisition import AcquiredRange, NewOffsets, still_held
 from kproxy.share.acquisition_locks import AcquisitionLocks, end_attempts
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
 from kproxy.share.limits import ShareLimits
 from kproxy.share.losses.cut_window import CutWindow, first_new_offset
-from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
+from kproxy.share.offset_ranges import MOST_RUNS_AT_ONCE, AcquisitionLock, InFlightRange, OffsetRanges, joined
 from kproxy.share.operators.settlement import OperatorAction, OperatorSettlement
 from kproxy.share.record_state import RecordState
 from kproxy.share.redelivery import DeliveryBatches, Redelivery, RedeliveryTerms
@@ -111,8 +106,13 @@ class SharePartition:
         return self._ranges.first_available()
 
     def can_acquire(self) -> bool:
-        """Tell whether a fetch could acquire: something is AVAILABLE, or the window is not full, or all done with."""
+        """Tell whether a fetch could acquire: something is AVAILABLE, or the window is not full, or all done with.
+
+        Nothing of a window in too many pieces can be had before all that is held is settled, or taken back.
+        """
         self._refuse_if_fenced()
+        if self._is_in_pieces():
+            return False
         is_window_open = self.in_flight_count < self.limits.partition_max_record_locks
         return is_window_open or self._ranges.available_count > 0 or self._is_done_with()
 
@@ -162,7 +162,7 @@ class SharePartition:
         attempt ends.
         """
         self._refuse_if_fenced()
-        if max_records <= 0 or not extents or fetch_offset > self._ranges.end_offset:
+        if max_records <= 0 or not extents or fetch_offset > self._ranges.end_offset or self._is_in_pieces():
             return []
         self._pass_full_window()
         if archive_missing(self._ranges, fetch_offset, extents[0][0] - 1):
@@ -212,7 +212,7 @@ class SharePartition:
 
         Raises:
             InvalidRecordState: a record is not held by the member (any more), or renewal is not enabled.
-            InvalidRequest: a record was never acquired.
+            InvalidRequest: a record was never acquired, or the window would be left in too many pieces (`MOST_RUNS`).
         """
         self._refuse_if_fenced()
         lock_ms = self.limits.record_lock_duration_ms
@@ -221,8 +221,7 @@ class SharePartition:
         try:
             acknowledgement.plan(batches)
         finally:
-            for rewritten in acknowledgement.rewrites:
-                self._ranges.replace(rewritten)
+            self._ranges.rewrite(acknowledgement.rewrites)
             if acknowledgement.has_renewed:
                 self._keep(renewal)
         if self._cut is not None and self._cut.is_settled_by(batches):
@@ -241,8 +240,7 @@ class SharePartition:
     def settle(self, settlement: OperatorSettlement) -> StateDelta:
         """Let all of what `plan` returned in this turn take effect, whoever holds the records."""
         self._refuse_if_fenced()
-        for rewritten in settlement.rewrites:
-            self._ranges.replace(rewritten)
+        self._ranges.rewrite(settlement.rewrites)
         return self._delta(settlement.after, before=settlement.before)
 
     def take_back(self, refused: StateDelta) -> None:
@@ -344,6 +342,9 @@ class SharePartition:
         self._forget_void_locks()
         return without_aborted(acquired, aborted)
 
+    def _is_in_pieces(self) -> bool:
+        return len(self._ranges) >= MOST_RUNS_AT_ONCE and self._ranges.is_held
+
     def _is_done_with(self) -> bool:
         return self.in_flight_count == self._ranges.terminal_count
 
@@ -381,7 +382,7 @@ class SharePartition:
         return StateDelta(start_offset, complete_count, batches, reversal)
 
     def _forget_void_locks(self) -> None:
-        if self.in_flight_count == self._ranges.available_count + self._ranges.terminal_count:
+        if not self._ranges.is_held:
             self._locks.clear()
 
     def _pass_terminal_prefix(self) -> tuple[Sequence[InFlightRange], Sequence[int]]:

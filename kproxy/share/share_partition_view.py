@@ -11,9 +11,11 @@ from kproxy.share.record_state import RecordState
 _USUAL: Final = ShareLimits()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class InFlightRangeView:
     """A run of offsets, both ends inclusive. Of one that is not ACQUIRED member and lock are None.
+
+    It is never changed once made: there may be thousands.
 
     The lock began `lock_duration_ms` before its deadline, when the run was acquired or renewed.
     """
@@ -56,12 +58,17 @@ def view_of_window(key: SharePartitionKey, ranges: OffsetRanges, limits: ShareLi
 
 def view_of(run: InFlightRange) -> InFlightRangeView:
     """Return the picture of one run."""
+    lock = run.lock
+    if lock is None:
+        return InFlightRangeView(
+            run.first_offset, run.last_offset, run.state, run.delivery_count, None, None, None
+        )
     return InFlightRangeView(
-        first_offset=run.first_offset,
-        last_offset=run.last_offset,
-        state=run.state,
-        delivery_count=run.delivery_count,
-        member_id=None if run.lock is None else run.lock.member_id,
-        lock_deadline_ms=None if run.lock is None else run.lock.deadline_ms,
-        lock_duration_ms=None if run.lock is None else run.lock.duration_ms,
+        run.first_offset,
+        run.last_offset,
+        run.state,
+        run.delivery_count,
+        lock.member_id,
+        lock.deadline_ms,
+        lock.duration_ms,
     )

@@ -54,6 +54,16 @@ class OffsetRangesMachine(RuleBasedStateMachine):
             offset = last + 1
         self.ranges.replace(runs)
 
+    @precondition(lambda self: self.values)
+    @rule(data=st.data(), value=st.sampled_from(VALUES))
+    def rewrite(self, data: st.DataObject, value: tuple[RecordState, int, AcquisitionLock | None]) -> None:
+        inside = st.integers(self.start, self.end - 1)
+        bounds = sorted(data.draw(st.lists(inside, min_size=2, max_size=12)))
+        spans = list(zip(bounds[::2], bounds[1::2], strict=False))
+        self.ranges.rewrite([[InFlightRange(first, last, *value)] for first, last in spans])
+        for first, last in spans:
+            self.values.update(dict.fromkeys(range(first, last + 1), value))
+
     @rule(data=st.data())
     def drop_below(self, data: st.DataObject) -> None:
         offset = data.draw(st.integers(self.start, self.end))

@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
-from kproxy.share.acknowledgement import AcknowledgementBatch
+from kproxy.share.acknowledgement import AcknowledgementBatch, equal_types
 from kproxy.share.identifiers import MemberId
 from kproxy.share.operators.settlement import OperatorSettlement
 from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
 from kproxy.share.share_partition_view import SharePartitionView
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause, OffsetRange
+
+# No members of an Enum: these are compared, and looked up, for each run of offsets.
+_RELEASE: Final = AcknowledgeType.RELEASE.value
+_RENEW: Final = AcknowledgeType.RENEW.value
+_ARCHIVED: Final = RecordState.ARCHIVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +45,20 @@ def acknowledged_by(
 
     `batches` are what the member said, of which `delta` came. One that changed no record has one actor, without a type.
     """
-    ranges: dict[tuple[AcknowledgeType, bool], list[OffsetRange]] = {}
-    for said, batch in _overlaps(_said(batches, delta.batches), delta.batches):
-        is_release = said.acknowledge_type is AcknowledgeType.RELEASE
-        is_at_limit = is_release and batch.state is RecordState.ARCHIVED
-        common = _common(said, batch)
-        ranges.setdefault((said.acknowledge_type, is_at_limit), []).append(common)
+    ranges: dict[tuple[int, bool], list[OffsetRange]] = {}
+    changed, index = delta.batches, 0
+    for first_offset, last_offset, acknowledge_type in _said(batches, changed):
+        while index < len(changed) and (batch := changed[index]).first_offset <= last_offset:
+            is_at_limit = acknowledge_type == _RELEASE and batch.state is _ARCHIVED
+            common = max(first_offset, batch.first_offset), min(last_offset, batch.last_offset)
+            if common[0] <= common[1]:
+                ranges.setdefault((acknowledge_type, is_at_limit), []).append(common)
+            if batch.last_offset > last_offset:
+                break
+            index += 1
     who = (Cause.ACKNOWLEDGE, member_id, client.client_id, client.client_host)
     return tuple(
-        Actor(*who, _joined(of_type), acknowledge_type, is_at_limit)
+        Actor(*who, _joined(of_type), AcknowledgeType(acknowledge_type), is_at_limit)
         for (acknowledge_type, is_at_limit), of_type in ranges.items()
     ) or (Actor(*who),)
 
@@ -163,38 +172,28 @@ class _Span(Protocol):
 _S = TypeVar("_S", bound=_Span)
 
 
-@dataclass(slots=True)
-class _Said:
-    """What a member said of a run of offsets."""
+def _said(
+    batches: Iterable[AcknowledgementBatch], changed: Sequence[StateBatch]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield first and last offset, and the type, of what settles records among those that `changed`, ascending.
 
-    first_offset: int
-    last_offset: int
-    acknowledge_type: AcknowledgeType
-
-
-def _said(batches: Iterable[AcknowledgementBatch], changed: Sequence[StateBatch]) -> list[_Said]:
-    """Return what settles records among those that `changed`: below, anybody may name any number of offsets.
-
-    A batch that renews a record may be followed by another that settles the same.
+    Below, anybody may name any number of offsets. A batch that renews a record may be followed by another that settles
+    the same.
     """
-    said: list[_Said] = []
     if not changed:
-        return said
+        return
+    first_changed, last_changed = changed[0].first_offset, changed[-1].last_offset
     for batch in batches:
-        first_offset = max(batch.first_offset, changed[0].first_offset)
-        last_offset = min(batch.last_offset, changed[-1].last_offset)
+        first_offset, last_offset = (
+            max(batch.first_offset, first_changed),
+            min(batch.last_offset, last_changed),
+        )
         if first_offset > last_offset:
             continue
-        types = batch.acknowledge_types
-        runs = [(types[0], last_offset - first_offset + 1)]
-        if len(types) > 1:
-            of_changed = types[first_offset - batch.first_offset : last_offset - batch.first_offset + 1]
-            runs = [(acknowledge_type, len(list(equal))) for acknowledge_type, equal in groupby(of_changed)]
-        for acknowledge_type, count in runs:
-            if acknowledge_type != AcknowledgeType.RENEW:
-                said.append(_Said(first_offset, first_offset + count - 1, AcknowledgeType(acknowledge_type)))
+        for acknowledge_type, count in equal_types(first_offset, last_offset, batch):
+            if acknowledge_type != _RENEW:
+                yield first_offset, first_offset + count - 1, acknowledge_type
             first_offset += count
-    return said
 
 
 def _is_at_limit(batch: StateBatch) -> bool:

@@ -356,3 +356,15 @@ def test_of_what_anybody_says_behind_a_cut_only_what_was_in_flight_is_looked_at(
 
     # Then
     assert types.looked_at == 5
+
+
+def test_a_record_that_is_renewed_and_then_settled_cannot_be_renewed_again() -> None:
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9))
+
+    # When
+    with pytest.raises(InvalidRecordState, match="offset 5 is acknowledged twice"):
+        share_partition.acknowledge(
+            ALICE, [*say(3, 5, RENEW), *say(5, 5, ACCEPT), *say(5, 5, RENEW)], now_ms=1
+        )
