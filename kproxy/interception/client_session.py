@@ -39,7 +39,7 @@ from kproxy.interception.request_decisions import (
 )
 from kproxy.interception.request_stream import RequestStream, is_large
 from kproxy.interception.response_slots import Buffers, OwedResponses, ResponseSlot, Rewrite, SlotKind
-from kproxy.interception.response_stream import ResponseStream, takes_long
+from kproxy.interception.response_stream import ResponseStream
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
 from kproxy.interception.rewrites.described_groups import tell_share_groups
 from kproxy.interception.rewrites.responses import ResponseRewriter
@@ -68,19 +68,17 @@ class ClientSession:
     __slots__ = (
         "_broker_versions",
         "_call",
-        "_is_long_turn",
         "_new_brokers",
         "_on_topic_change",
         "_request_counts",
         "_requests",
-        "_responses",
         "_rewriter",
         "_routes",
-        "has_long_answer",
         "is_farewell_said",
         "passes_from_broker",
         "passes_from_client",
         "principal",
+        "responses",
         "sasl",
         "slots",
     )
@@ -101,8 +99,9 @@ class ClientSession:
         self.slots = OwedResponses()
         """The responses that are owed, oldest first; the shell changes none."""
         self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
-        self._responses = ResponseStream(self.slots, max_request_bytes, self._rewrite, self._settle_head)
-        self.passes_from_client, self.passes_from_broker = self._requests.passes, self._responses.passes
+        self.responses = ResponseStream(self.slots, max_request_bytes, self._rewrite, self._settle_head)
+        """What came of the broker; the shell only says whether the client takes it, and whether more will come."""
+        self.passes_from_client, self.passes_from_broker = self._requests.passes, self.responses.passes
         """Tell of one side's next bytes whether they only have to be written on; if so, they count as received."""
         self._on_topic_change = on_topic_change
         self.principal: Principal = ANONYMOUS
@@ -111,9 +110,7 @@ class ClientSession:
         self._broker_versions: Mapping[int, tuple[int, int]] = {}
         self._call: AnyCall | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
-        self._is_long_turn = self.is_farewell_said = False
-        self.has_long_answer = False
-        """Whether a response of the broker waits for a long turn to be changed in, with `go_on`."""
+        self.is_farewell_said = False
 
     # ---- what the shell asks
 
@@ -145,18 +142,19 @@ class ClientSession:
     @property
     def is_broker_mid_frame(self) -> bool:
         """Whether the broker owes the rest of a response."""
-        return self._responses.is_mid_frame
+        return self.responses.is_mid_frame
 
     @property
     def buffered_bytes(self) -> int:
         """Bytes held in both directions: what waits behind an answer, answers that wait, and frames that are held."""
-        held_bytes = self._requests.held_bytes + self._responses.held_bytes
-        return self.waiting_bytes + self.slots.kept_bytes + held_bytes
+        return (
+            self._requests.held_bytes + self.waiting_bytes + self.slots.kept_bytes + self.responses.held_bytes
+        )
 
     @property
     def held_frames(self) -> tuple[HeldFrame, HeldFrame]:
         """What is held of a frame of the client, and of one of the broker."""
-        return self._requests.held, self._responses.held
+        return self._requests.held, self.responses.held
 
     @property
     def unsent_bytes(self) -> int:
@@ -179,6 +177,11 @@ class ClientSession:
         return self._requests.is_paused
 
     @property
+    def has_long_answer(self) -> bool:
+        """Whether a response of the broker waits for a long turn to be changed in, with `go_on`."""
+        return self.responses.has_long_answer
+
+    @property
     def has_more_to_answer(self) -> bool:
         """Whether there is anything behind the request that is being answered, or one whose turn has yet to come."""
         return self.is_paused or (self.is_barred and (self._call is not None or self.waiting_bytes > 0))
@@ -191,8 +194,8 @@ class ClientSession:
 
     def take_for_client(self) -> list[bytes | memoryview]:
         """Return what to write to the client, once."""
-        if buffers := self._responses.for_client:
-            self._responses.for_client = []
+        if buffers := self.responses.for_client:
+            self.responses.for_client = []
         return buffers
 
     def take_call(self) -> AnyCall | None:
@@ -216,19 +219,17 @@ class ClientSession:
     def go_on(self) -> None:
         """Go on with what waits for a turn, in one of the long ones: an answer, else requests. Raises PeerViolation."""
         if self.has_long_answer:
-            self._is_long_turn, self.has_long_answer = True, False
-            self._responses.release()
-            self._is_long_turn = False
+            self.responses.release(in_long_turn=True)
         elif self.is_paused:
             self._requests.go_on(in_long_turn=True)
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the broker. Raises PeerViolation."""
-        self._responses.receive(data)
+        self.responses.receive(data)
 
     def brokers_are_bound(self) -> None:
         """Go on with the response that named new brokers: their addresses are known to the rewriter now."""
-        self._responses.release()
+        self.responses.release()
 
     def answer(self, slot: ResponseSlot, buffers: list[bytes | memoryview]) -> None:
         """Send `buffers` (a whole frame) as the answer of a call. Raises PeerViolation by what waited behind it."""
@@ -238,7 +239,7 @@ class ClientSession:
 
     def answer_part(self, data: bytes | memoryview) -> None:
         """Send `data` as the next part of the answer of a call that was taken; `answer` sends the last one."""
-        self._responses.for_client.append(data)
+        self.responses.for_client.append(data)
 
     def broker_lacks(self, api_key: int) -> bool:
         """Whether the broker has said what it serves, and this is not part of it."""
@@ -260,7 +261,7 @@ class ClientSession:
 
     def inject_keepalive(self) -> bool:
         """Put an ApiVersions request on a silent twin; False when it is not silent."""
-        is_busy = self.awaits_broker or self._responses.is_mid_frame
+        is_busy = self.awaits_broker or self.responses.is_mid_frame
         return not is_busy and self.ask_broker(keepalive_slot(), keepalive_request())
 
     def ask_broker(self, slot: ResponseSlot, frame: Buffers) -> bool:
@@ -360,13 +361,9 @@ class ClientSession:
     # ---- responses
 
     def _rewrite(self, slot: ResponseSlot, frame: memoryview) -> bool:
-        if takes_long(slot, frame) and not self._is_long_turn:
-            self.has_long_answer = True
-            return False
-        self._is_long_turn = False
         if slot.kind is not SlotKind.SWALLOW or slot.rewrite is not None:
             try:
-                self._responses.for_client.extend(self._rewritten(slot, frame))
+                self.responses.for_client.extend(self._rewritten(slot, frame))
             except UnknownBrokers as unknown:
                 self._new_brokers = unknown.brokers
                 return False
@@ -397,4 +394,4 @@ class ClientSession:
     def _settle_head(self) -> None:
         """Send the answers at the head of the queue that are ready."""
         while self.slots and self.slots[0].buffers is not None:
-            self._responses.for_client.extend(self.slots.drop_first().buffers or ())
+            self.responses.for_client.extend(self.slots.drop_first().buffers or ())

@@ -11,6 +11,7 @@ from typing import Final
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.held_frame import HeldFrame
+from kproxy.interception.request_backlog import cut_free
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.endpoints_walk import EndpointsWalk
@@ -40,6 +41,8 @@ def takes_long(slot: ResponseSlot, frame: memoryview) -> bool:
 class ResponseStream:
     """Cuts the broker's bytes into responses and streams or holds each.
 
+    A response that is changed in a long turn, see `takes_long`, waits for one. Those behind it wait, too.
+
     Args:
         slots: the owed responses, shared with the session; a response that has passed takes its slot off.
         max_held_bytes: the largest response that may be held.
@@ -50,6 +53,7 @@ class ResponseStream:
 
     __slots__ = (
         "_body_left",
+        "_is_long_turn",
         "_max_held_bytes",
         "_on_passed",
         "_on_whole",
@@ -57,7 +61,10 @@ class ResponseStream:
         "_stuck",
         "_walk",
         "for_client",
+        "has_long_answer",
         "held",
+        "is_client_full",
+        "is_put_by",
     )
 
     def __init__(
@@ -77,6 +84,12 @@ class ResponseStream:
         self._stuck: list[bytes | memoryview] | None = None
         self._walk: EndpointsWalk | None = None
         self.for_client: list[bytes | memoryview] = []
+        self.is_client_full = False
+        """Set by the shell while the client takes nothing: what comes behind the response that is under way waits."""
+        self.has_long_answer = self._is_long_turn = False
+        """Whether a response waits to be changed in a long turn, with `release`."""
+        self.is_put_by = False
+        """Whether what came waits for nothing but the client, until `release`."""
 
     @property
     def is_mid_frame(self) -> bool:
@@ -84,16 +97,31 @@ class ResponseStream:
         return self._body_left > 0 or bool(self.held.came) or self._walk is not None
 
     @property
+    def is_stuck(self) -> bool:
+        """Whether a whole response waits to be changed, or what came behind one for the client."""
+        return self._stuck is not None
+
+    @property
+    def stuck_bytes(self) -> int:
+        """Bytes of that, and of all that came behind it."""
+        return sum(map(len, self._stuck)) if self._stuck is not None else 0
+
+    @property
     def held_bytes(self) -> int:
-        """Bytes of a response that is held, and of what waits behind it."""
-        return len(self.held.came) + sum(map(len, self._stuck or ()))
+        """Bytes of a response that is held, whole or not, and of what waits behind it."""
+        return len(self.held.came) + self.stuck_bytes
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """Bytes for the client that nobody has taken yet."""
+        return sum(map(len, self.for_client))
 
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the broker sent. Raises PeerViolation when it is no answer to what it was asked."""
         rest: bytes | memoryview | None = data
         while rest is not None:
-            if self._stuck is not None:
-                self._stuck.append(rest)
+            if self._stuck is not None or (self.is_client_full and not self.is_mid_frame):
+                self._put_by(rest)
                 return
             rest = self._advance(rest)
 
@@ -111,11 +139,28 @@ class ResponseStream:
         self._body_left -= size
         return True
 
-    def release(self) -> None:
-        """Try the held response again, and go on with what came behind it."""
+    def release(self, *, in_long_turn: bool = False) -> None:
+        """Try the held response again, and go on with what came behind it. One is changed `in_long_turn`.
+
+        Raises PeerViolation, as `receive` does.
+        """
         stuck, self._stuck = self._stuck or [], None
+        self._is_long_turn, self.has_long_answer, self.is_put_by = in_long_turn, False, False
         for data in stuck:
             self.receive(data)
+        self._is_long_turn = False
+
+    def resume(self) -> None:
+        """Go on with what waits for the client, which takes more now. Raises PeerViolation."""
+        self.is_client_full = False
+        if self.is_put_by:
+            self.release()
+
+    def finish(self) -> None:
+        """Go on at once with all that came, for no more will, and the client is to have it. Raises PeerViolation."""
+        self.is_client_full = False
+        while self.has_long_answer or self.is_put_by:
+            self.release(in_long_turn=self.has_long_answer)
 
     def _advance(self, data: bytes | memoryview) -> bytes | memoryview | None:
         if self._body_left > len(data):
@@ -219,8 +264,17 @@ class ResponseStream:
         return view[end:] if end < len(view) else None
 
     def _finish(self, slot: ResponseSlot, frame: memoryview) -> None:
-        if not self._on_whole(slot, frame[LENGTH_BYTES:]):
-            self._stuck = [frame]
+        self.has_long_answer = takes_long(slot, frame[LENGTH_BYTES:]) and not self._is_long_turn
+        if not self.has_long_answer:
+            self._is_long_turn = False
+            if self._on_whole(slot, frame[LENGTH_BYTES:]):
+                return
+        self._stuck = [cut_free(frame)]
+
+    def _put_by(self, data: bytes | memoryview) -> None:
+        if self._stuck is None:
+            self._stuck, self.is_put_by = [], True
+        self._stuck.append(cut_free(data))
 
     def _refuse_early(self, data: bytes | memoryview, position: int) -> None:
         first = bytes(data[position : position + LENGTH_BYTES])

@@ -265,6 +265,15 @@ class HonestPeers(RuleBasedStateMachine):
         self._collect()
 
     @rule()
+    def fill_the_client(self) -> None:
+        self.session.responses.is_client_full = True
+
+    @rule()
+    def let_the_client_read(self) -> None:
+        self.session.responses.resume()
+        self._collect()
+
+    @rule()
     def keep_alive(self) -> None:
         self.session.inject_keepalive()
         self._collect()
@@ -351,6 +360,7 @@ class HonestPeers(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Let everything arrive and everybody answer: then nothing is left anywhere."""
+        self.let_the_client_read()
         for _ in range(10_000):
             if self.client_wire:
                 self.deliver_to_kproxy_from_client(1 << 20)

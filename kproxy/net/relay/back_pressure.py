@@ -4,7 +4,8 @@
 - the client's socket is full: neither broker nor client is read any further, and kproxy makes no answer of its own;
 - something waits (for the twin to connect, for an answer of kproxy's own, for too many owed responses): likewise.
 
-But a large frame that is held, and has room, is read to its end: others may wait for that, see `buffer_budget`.
+But a large frame that is held, and has room, is read to its end: others may wait for that, see `buffer_budget`. What
+comes behind it waits, for a response that begins while the client is full would be read to its end as well, and so on.
 Nor is gone on with requests that came already, and wait for another turn, where there is no room for their answers.
 """
 
@@ -63,8 +64,9 @@ class BackPressure:
         if self.is_turn_due:
             return False
         is_crowded = self.is_broker_full or self.is_throttled or _is_much_owed(session)
-        are_requests_due = session.is_paused and not is_crowded
-        self.is_turn_due = self.is_broker_wanted and (session.has_long_answer or are_requests_due)
+        are_requests_due = session.is_paused and not is_crowded and not self.awaits_room
+        # A whole answer has its room; the frame that waits for some is a request then.
+        self.is_turn_due = not self.is_client_full and (session.has_long_answer or are_requests_due)
         return self.is_turn_due
 
     def is_client_wanted(self, session: ClientSession, *, has_twin: bool) -> bool:
@@ -83,7 +85,12 @@ class BackPressure:
         return not is_clogged or _is_large(session.held_frames[0])
 
     def is_response_wanted(self, session: ClientSession) -> bool:
-        """Tell whether there is room for what the broker sends, or for the rest of a response that is held."""
+        """Tell whether there is room for what the broker sends, or for the rest of a response that is held.
+
+        Nothing is read behind one that waits: to be changed, for a port, or for the client.
+        """
+        if session.responses.is_stuck:
+            return False
         return self.is_broker_wanted or (not self.awaits_room and _is_large(session.held_frames[1]))
 
 

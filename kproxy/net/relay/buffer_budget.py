@@ -194,15 +194,16 @@ class BudgetAccount:
         "_is_closed",
         "_is_granted_anew",
         "_told",
-        "_waiting_bytes",
         "awaits_grant",
         "frame_bytes",
+        "waiting_bytes",
     )
 
     def __init__(self, budget: BufferBudget) -> None:
         self._budget = budget
         self._is_closed = False
-        self._waiting_bytes = 0
+        self.waiting_bytes = 0
+        """How much waits for slow peers, as it was last noted."""
         self._begun_count = 0
         self._told = (0, 0)
         self._is_granted_anew = False
@@ -246,19 +247,22 @@ class BudgetAccount:
             self._budget.release(self)
         return is_anew
 
-    def note_waiting(self, waiting_bytes: int) -> bool:
-        """Note how many bytes wait for slow peers; whether that is too much, see `BufferBudget.exceeds_share`."""
-        if self._is_closed or waiting_bytes == 0 == self._waiting_bytes:
-            return False
-        self._waiting_bytes = waiting_bytes
-        self._budget.note_waiting(self, waiting_bytes)
-        return self._budget.exceeds_share(waiting_bytes)
+    def note_waiting(self, waiting_bytes: int) -> None:
+        """Note how many bytes wait for slow peers."""
+        if not self._is_closed and waiting_bytes != self.waiting_bytes:
+            self.waiting_bytes = waiting_bytes
+            self._budget.note_waiting(self, waiting_bytes)
+
+    @property
+    def has_too_much(self) -> bool:
+        """Whether too many bytes wait for slow peers, see `BufferBudget.exceeds_share`."""
+        return self.waiting_bytes > 0 and self._budget.exceeds_share(self.waiting_bytes)
 
     def close(self) -> None:
         """Give everything back, for good: answers that end later find nothing to reserve for."""
         self._is_closed = True
         self.awaits_grant = False
-        self._waiting_bytes = self.frame_bytes = 0
+        self.waiting_bytes = self.frame_bytes = 0
         self._told = (0, 0)
         self._budget.release(self)
         self._budget.note_waiting(self, 0)

@@ -105,13 +105,13 @@ class ClientConnection(SparingProtocol):
         return True  # the transport by itself would wait for ever for a client that takes nothing
 
     def pause_writing(self) -> None:
-        self._pressure.is_client_full = True
+        self._pressure.is_client_full = self.session.responses.is_client_full = True
         self._account()
         self._adjust_reading()
 
     def resume_writing(self) -> None:
         self._pressure.is_client_full = False
-        self._pump()
+        self._receive("broker", self.session.responses.resume)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_gone = True
@@ -123,8 +123,7 @@ class ClientConnection(SparingProtocol):
             self._left = LeftRequests(self.session, on_time_up=self._end)
             self._relay.apis.forsake(self.connection_id)
             self.relayed.forsake()
-            self._pressure.is_client_full = False  # what is answered now is for nobody
-            self._pump()
+            self.resume_writing()  # what is answered now is for nobody
         else:
             self._end()
 
@@ -163,8 +162,8 @@ class ClientConnection(SparingProtocol):
             self._pump()
         if self.is_gone or self._has_failed or twin is not self._twin:
             return
-        if self.session.has_long_answer:
-            self._receive("broker", self.session.go_on)
+        if self.session.responses.is_stuck:
+            self._receive("broker", self.session.responses.finish)
         reason, tell = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost", log.debug
         if self.session.owed_responses:
             self._relay.counting.count("connection_errors", 1, "broker", reason)
@@ -299,6 +298,8 @@ class ClientConnection(SparingProtocol):
             return
         self._account()  # before anything is written: what is written now has had no chance to leave
         self._write()
+        if self._memory.is_to_be_told_again:
+            self._loop.call_soon(self._account)
         if brokers := self.session.take_new_brokers():
             self._spawn(partial(self._bind, brokers), name="bind new brokers", side="broker")
         if self._left is not None:
@@ -317,9 +318,7 @@ class ClientConnection(SparingProtocol):
             self._times.twin_ms = self._now_ms()
             twin.write(buffers)
         if (buffers := self.session.take_for_client()) and transport is not None and not self.is_gone:
-            written_bytes = write_together(transport, buffers)
-            self._relay.traffic.to_clients += written_bytes
-            self._memory.note_written(written_bytes)
+            self._relay.traffic.to_clients += self._memory.note_written(write_together(transport, buffers))
 
     def _serve(self, call: AnyCall | None) -> None:
         if call is not None:
@@ -359,7 +358,7 @@ class ClientConnection(SparingProtocol):
             elif not is_wanted and transport.is_reading():
                 transport.pause_reading()
         if self._twin is not None:
-            self._twin.read(is_wanted=pressure.is_response_wanted(session) and not session.has_long_answer)
+            self._twin.read(is_wanted=pressure.is_response_wanted(session))
         self.relayed.read(is_wanted=pressure.is_broker_wanted)
         if pressure.makes_turn_due(session):
             self._spawn(self._go_on, name=f"requests of {self.peer}")

@@ -15,7 +15,7 @@ class ConnectionMemory:
 
     Args:
         budget: that of all connections.
-        session: what holds frames, requests behind an answer, and answers behind one of a broker.
+        session: what holds frames, requests behind an answer, answers behind one of a broker, and those to be changed.
         on_granted: called when a frame that waited for room may be read on, after which it is told anew.
     """
 
@@ -28,6 +28,7 @@ class ConnectionMemory:
         "_surplus_bytes",
         "_surpluses",
         "_written_bytes",
+        "is_to_be_told_again",
     )
 
     def __init__(
@@ -39,6 +40,8 @@ class ConnectionMemory:
         self._on_granted = on_granted
         self._high_water_bytes = WRITE_HIGH_WATER_BYTES
         self._written_bytes = 0
+        self.is_to_be_told_again = False
+        """Whether a large frame has just ended, which counts as if nothing of it could leave at once."""
         self._surplus_bytes = 0
         self._surpluses: list[tuple[int, int]] = []
 
@@ -58,12 +61,13 @@ class ConnectionMemory:
         for_broker = twin.buffered_bytes if twin is not None else 0
         return for_client + (self._surplus_bytes if for_client else 0) + for_broker
 
-    def note_written(self, written_bytes: int) -> None:
-        """Note that so much was written for the client.
+    def note_written(self, written_bytes: int) -> int:
+        """Note that so much was written for the client, and return that.
 
         What is streamed to it need not be noted: it only counts as taken a little later than it is.
         """
         self._written_bytes += written_bytes
+        return written_bytes
 
     def note_surplus(self, surplus_bytes: int) -> None:
         """Count what an answer that was just written keeps beside its own bytes, until the client has taken it."""
@@ -77,16 +81,19 @@ class ConnectionMemory:
         When too much is held everywhere, and this connection has its share in that, its peers have to take all that
         waits for them before more is read.
         """
-        is_anew = self._tell_frames()
         if self._surpluses and client is not None:
             self._forget_taken(self._written_bytes - client.get_write_buffer_size())
-        waiting_bytes = (
-            self.unwritten_bytes(client, twin) + self._session.waiting_bytes + self._session.slots.kept_bytes
-        )
-        if twin is None:
-            waiting_bytes += self._session.unsent_bytes
-        is_too_much = self._account.note_waiting(waiting_bytes)
-        self._set_high_water(0 if is_too_much else WRITE_HIGH_WATER_BYTES, client, twin)
+        account, waiting_bytes, is_anew = self._account, self._waiting_bytes(client, twin), False
+        was_large = account.frame_bytes > 0
+        # What moves between the two counts twice for a moment, and not at all in none, in which others would be let in.
+        if waiting_bytes > account.waiting_bytes:
+            account.note_waiting(waiting_bytes)
+            is_anew = self._tell_frames()
+        else:
+            is_anew = self._tell_frames()
+            account.note_waiting(waiting_bytes)
+        self.is_to_be_told_again = was_large and account.frame_bytes == 0
+        self._set_high_water(0 if account.has_too_much else WRITE_HIGH_WATER_BYTES, client, twin)
         return is_anew
 
     def forget_frames(self, *, of_broker: bool) -> None:
@@ -99,6 +106,16 @@ class ConnectionMemory:
     def give_back(self) -> None:
         """Hold nothing any more, for good."""
         self._account.close()
+
+    def _waiting_bytes(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> int:
+        session = self._session
+        waiting_bytes = self.unwritten_bytes(client, twin) + session.waiting_bytes
+        waiting_bytes += session.slots.kept_bytes + session.responses.stuck_bytes
+        if twin is None:
+            waiting_bytes += session.unsent_bytes
+        if self._account.frame_bytes:
+            waiting_bytes += session.responses.unwritten_bytes  # it may have ended, and not be written yet
+        return waiting_bytes
 
     def _tell_frames(self) -> bool:
         request, response = self._held

@@ -1,6 +1,7 @@
 """`ResponseStream`: what a broker sends, matched with what it owes, whatever the chunks."""
 
 import struct
+import tracemalloc
 from collections import deque
 from itertools import pairwise
 
@@ -254,3 +255,56 @@ def test_a_large_response_to_a_produce_is_not_held_and_its_endpoints_are_hidden(
     assert (message.responses, message.node_endpoints) == (produced.responses, [])
     assert b"broker" in passed
     assert not heard.slots
+
+
+def test_what_comes_behind_a_held_response_waits_while_the_client_is_full_and_no_further_one_begins() -> None:
+    # Given
+    heard, next_one = Heard(REWRITE, REWRITE, FORWARD), response(2, bytes(50_000))
+    heard.stream.receive(response(1, b"a" * 1_000)[:500])
+    heard.stream.is_client_full = True
+
+    # When
+    heard.stream.receive(response(1, b"a" * 1_000)[500:] + next_one[:40_000])
+    while_full = heard.sent, heard.stream.is_put_by, heard.stream.is_mid_frame, heard.stream.stuck_bytes
+    heard.stream.resume()
+    heard.stream.receive(next_one[40_000:] + response(3))
+
+    # Then
+    first = b"[" + response(1, b"a" * 1_000)[4:] + b"]"
+    assert while_full == (first, True, False, 40_000)
+    assert heard.sent == first + b"[" + next_one[4:] + b"]" + response(3)
+    assert (heard.stream.is_stuck, heard.stream.is_put_by) == (False, False)
+
+
+def test_what_waits_for_the_client_keeps_no_more_than_its_own_bytes() -> None:
+    heard = Heard(REWRITE, REWRITE)
+    heard.stream.is_client_full = True
+    heard.stream.held.begin(response(1, bytes(250_000))[:100], 250_008)
+
+    tracemalloc.start()
+    heard.stream.receive(response(1, bytes(250_000))[100:] + response(2, bytes(100))[:50])
+    heard.stream.for_client.clear()
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert heard.stream.stuck_bytes == 50
+    assert kept_bytes < 50_000
+
+
+def test_all_that_came_is_gone_on_with_when_no_more_will_though_the_client_is_full() -> None:
+    # Given
+    heard = Heard(REWRITE, REWRITE, REWRITE, FORWARD)
+    for slot in list(heard.slots)[:2]:
+        slot.is_long = True
+    heard.stream.receive(response(1))
+    heard.stream.is_client_full = True
+    for number in (2, 3, 4):
+        heard.stream.receive(response(number))
+
+    # When
+    heard.stream.finish()
+
+    # Then
+    changed = [b"[" + response(number)[4:] + b"]" for number in (1, 2, 3)]
+    assert heard.sent == b"".join(changed) + response(4)
+    assert heard.stream.held_bytes == 0

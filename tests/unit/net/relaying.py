@@ -166,6 +166,11 @@ class UnreadClient:
             received += more
         return bytes(received)
 
+    async def read_frame(self) -> bytes:
+        """Return a frame with its length."""
+        length = await self.read_exactly(4)
+        return length + await self.read_exactly(int.from_bytes(length, "big"))
+
     def send_eof(self) -> None:
         """Send nothing any more."""
         self._socket.shutdown(socket.SHUT_WR)

@@ -2,20 +2,51 @@
 
 import struct
 
+import pytest
+
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.back_pressure import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, BackPressure
+from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.wire import codecs
 from kproxy.wire.messages.metadata_request import MetadataRequest
-from tests.unit.net.relaying import SERVED, request, response, share_fetch, share_search
+from kproxy.wire.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
+from tests.event_loops import BOTH_LOOPS
+from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.relaying import (
+    SERVED,
+    RelayUnderTest,
+    request,
+    response,
+    settled,
+    share_fetch,
+    share_search,
+)
+from tests.worlds.waiting import until
 
 UNKNOWN_API_VERSIONS = struct.pack(">ihhi", 8, 18, 99, 1)
 """Answered at once."""
 
 METADATA = b"".join(codecs.encode_request(3, 12, 1, "client", MetadataRequest()))
 """Its response is held whole."""
+
+LARGE_RESPONSE = b"".join(
+    codecs.encode_response(3, 12, 1, MetadataResponse(topics=[MetadataResponseTopic(name="t" * 30_000)] * 20))
+)
+
+METADATA_RESPONSE = b"".join(
+    codecs.encode_response(3, 12, 1, MetadataResponse(topics=[MetadataResponseTopic(name="t" * 30_000)] * 4))
+)
+
+NEW_BROKER_RESPONSE = b"".join(
+    codecs.encode_response(3, 12, 1, MetadataResponse(brokers=[MetadataResponseBroker(node_id=2, host="b")]))
+)
 
 
 def a_session(received: bytes = b"") -> ClientSession:
@@ -120,6 +151,41 @@ def test_a_large_response_that_has_room_is_read_to_its_end_though_its_client_is_
     assert not pressure.is_response_wanted(session)
 
 
+def test_a_response_that_begins_when_its_client_is_full_already_is_not_read_to_its_end() -> None:
+    """Or the answers of one client that pipelines small requests would all be read, one behind the other."""
+    # Given
+    session, pressure = a_session(METADATA + METADATA), BackPressure()
+    session.receive_from_broker(METADATA_RESPONSE[:-10])
+    pressure.is_client_full = session.responses.is_client_full = True
+
+    # When
+    session.receive_from_broker(METADATA_RESPONSE[-10:] + METADATA_RESPONSE[:70_000])
+    while_full = pressure.is_response_wanted(session), session.responses.stuck_bytes
+    pressure.is_client_full = False
+    session.responses.resume()
+
+    # Then
+    assert while_full == (False, 70_000)
+    assert len(session.held_frames[1].came) == 70_000
+    assert pressure.is_response_wanted(session)
+
+
+def test_nothing_is_read_behind_a_response_that_waits_for_a_port() -> None:
+    session = a_session(METADATA)
+
+    session.receive_from_broker(NEW_BROKER_RESPONSE)
+
+    assert session.take_new_brokers()
+    assert not BackPressure().is_response_wanted(session)
+
+
+def test_a_whole_answer_has_its_turn_though_a_request_of_the_same_client_waits_for_room() -> None:
+    pressure, session = BackPressure(), a_session()
+    pressure.awaits_room = session.responses.has_long_answer = True
+
+    assert pressure.makes_turn_due(session)
+
+
 def test_a_client_that_has_too_many_answers_to_come_is_not_read() -> None:
     most, more = (
         a_session(b"".join(request(number) for number in range(count)))
@@ -158,7 +224,7 @@ def test_a_turn_is_due_for_a_large_answer_although_the_broker_takes_no_requests(
     broker_full, client_full = BackPressure(), BackPressure()
     broker_full.is_broker_full = client_full.is_client_full = True
     session = a_session()
-    session.has_long_answer = True
+    session.responses.has_long_answer = True
 
     # When
     due = [pressure.makes_turn_due(session) for pressure in (broker_full, broker_full, client_full)]
@@ -173,3 +239,58 @@ def test_a_client_that_has_sent_too_many_requests_is_read_no_further_and_its_bro
 
     assert not pressure.is_client_wanted(a_session(), has_twin=True)
     assert pressure.is_broker_wanted
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+async def test_of_large_answers_back_to_back_a_client_that_reads_nothing_has_two_kept_and_gets_all_once_it_reads() -> (
+    None
+):
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, max_request_bytes=8 << 20) as under_test,
+    ):
+        # Given
+        client = await under_test.connect_unread()
+        (connection,) = under_test.relay.connections
+        await client.send(METADATA * 40)
+        await broker.until_received(40 * len(METADATA))
+
+        # When
+        broker.send(LARGE_RESPONSE * 40)
+        held = await settled(lambda: connection.buffered_bytes)
+        told = under_test.relay.budget.held_bytes
+        received = [await client.read_frame() for _ in range(40)]
+        client.close()
+
+        # Then
+        assert held < 3 * len(LARGE_RESPONSE)
+        assert told >= held
+        assert all(frame.count(b"t" * 30_000) == 20 for frame in received)
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+async def test_a_broker_that_leaves_while_its_client_is_full_has_all_that_came_of_it_passed_on() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, max_request_bytes=8 << 20) as under_test,
+    ):
+        # Given
+        client = await under_test.connect_unread()
+        (connection,) = under_test.relay.connections
+        assert isinstance(connection, ClientConnection)
+        await client.send(METADATA + request(3))
+        await broker.until_received(len(METADATA + request(3)))
+        broker.send(LARGE_RESPONSE[:-100_000])
+        await settled(lambda: connection.buffered_bytes)
+        connection.pause_writing()  # by what was streamed to it before
+        broker.send(LARGE_RESPONSE[-100_000:] + response(3))
+        await until(lambda: connection.session.responses.is_put_by)
+
+        # When
+        broker.writers[0].close()
+
+        # Then
+        received = [await client.read_frame() for _ in range(2)]
+        client.close()
+        assert received[0].count(b"t" * 30_000) == 20
+        assert received[1] == response(3)

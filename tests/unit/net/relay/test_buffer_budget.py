@@ -237,13 +237,10 @@ def test_waiting_bytes_are_too_many_when_the_budget_is_exceeded_and_this_one_has
     budget = BufferBudget(100 * KIB)
     small, large = BudgetAccount(budget), BudgetAccount(budget)
 
-    answers = [
-        small.note_waiting(0),
-        small.note_waiting(10 * KIB),
-        large.note_waiting(120 * KIB),
-        small.note_waiting(10 * KIB),
-        large.note_waiting(0),
-    ]
+    answers = []
+    for account, waiting_bytes in ((small, 0), (small, 10), (large, 120), (small, 10), (large, 0)):
+        account.note_waiting(waiting_bytes * KIB)
+        answers.append(account.has_too_much)
 
     assert answers == [False, False, True, False, False]
     assert budget.held_bytes == 10 * KIB
@@ -269,9 +266,9 @@ def test_a_closed_account_takes_nothing_any_more() -> None:
     account.close()
 
     account.hold(100 * KIB, 100 * KIB, 1, never)
-    is_too_much = account.note_waiting(300 * KIB)
+    account.note_waiting(300 * KIB)
 
-    assert not is_too_much
+    assert not account.has_too_much
     assert (budget.held_bytes, account.awaits_grant) == (0, False)
 
 

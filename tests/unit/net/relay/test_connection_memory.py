@@ -2,6 +2,7 @@
 
 import asyncio
 import tracemalloc
+from collections.abc import Iterable
 from typing import Final
 
 from hypothesis import given
@@ -14,11 +15,24 @@ from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
+from kproxy.wire import codecs
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from tests.unit.net.relaying import SERVED, request, response, share_fetch, share_search
 
 IDLE: Final = 500
 MOST_IDLE_BYTES: Final = 2_500
 """Of the rules and the accounts; sockets and protocols are measured with real brokers."""
+
+
+SEARCH: Final = codecs.encode_request(
+    10, 4, 1, "client", FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+)
+FOUND: Final = FindCoordinatorResponse(coordinators=[Coordinator(key="g" * 30_000, node_id=-1)] * 4)
+
+
+def whole(frame: Iterable[bytes | memoryview]) -> bytes:
+    return b"".join(frame)
 
 
 class SlowClient(asyncio.Transport):
@@ -88,6 +102,25 @@ def test_answers_that_wait_for_a_broker_count_until_it_has_answered() -> None:
 
     assert while_it_waits[0] == while_it_waits[1] > 5_000
     assert held.tell() == held.session.buffered_bytes == 0
+
+
+def test_a_whole_answer_that_waits_for_its_turn_counts_until_it_was_changed() -> None:
+    # Given
+    held = Held(1 << 20)
+    held.session.receive_from_client(whole(SEARCH))
+    held.session.take_for_broker()
+    answer = whole(codecs.encode_response(10, 4, 1, FOUND))
+
+    # When
+    held.session.receive_from_broker(answer[:-1])
+    counted = [held.tell()]
+    held.session.receive_from_broker(answer[-1:])
+    counted.append(held.tell())
+    held.session.go_on()
+
+    # Then
+    assert counted == [len(answer) - 1 + 1, len(answer)]
+    assert held.tell() == 0
 
 
 def test_who_holds_its_share_of_too_much_has_to_let_its_client_take_all_before_more_is_read() -> None:
