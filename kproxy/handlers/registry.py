@@ -234,7 +234,7 @@ class ServedApis:
         if self.is_off:
             return context
         need = state_need(context.api_key, message)
-        if need is None:
+        if need is None or not context.answer_budget.may_wait:
             return context
         waited_ms = await self._readiness.wait(need, context.connection_id)
         return replace(context, waited_ms=waited_ms) if waited_ms else context

@@ -11,7 +11,12 @@ from kproxy.wire.codecs import Message
 
 
 class AnswerBudget(Protocol):
-    """The memory that the answer to one request may hold until its client has taken it."""
+    """The memory that one request may hold, and the answer to it until its client has taken it."""
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether it may be kept while it waits for something; else it is answered with what there is."""
+        ...
 
     def grant(self, wanted_bytes: int) -> int:
         """Return how many bytes of records may be read, at most `wanted_bytes`; instead of what was granted before."""
@@ -24,6 +29,8 @@ class AnswerBudget(Protocol):
 
 class UnlimitedAnswers:
     """An `AnswerBudget` for requests whose answers are small whatever they ask for."""
+
+    may_wait = True
 
     def grant(self, wanted_bytes: int) -> int:
         """Grant all of it."""

@@ -67,13 +67,13 @@ class ClientSession:
 
     __slots__ = (
         "_broker_versions",
-        "_call",
         "_new_brokers",
         "_on_topic_change",
         "_request_counts",
         "_requests",
         "_rewriter",
         "_routes",
+        "call",
         "is_farewell_said",
         "passes_from_broker",
         "passes_from_client",
@@ -108,7 +108,8 @@ class ClientSession:
         """Who the client has proved to be so far."""
         self.sasl = SaslWatch() if sasl is None else sasl
         self._broker_versions: Mapping[int, tuple[int, int]] = {}
-        self._call: AnyCall | None = None
+        self.call: AnyCall | None = None
+        """The request to answer when all before it is answered, until `take_call`."""
         self._new_brokers: tuple[BackingBroker, ...] = ()
         self.is_farewell_said = False
 
@@ -184,7 +185,7 @@ class ClientSession:
     @property
     def has_more_to_answer(self) -> bool:
         """Whether there is anything behind the request that is being answered, or one whose turn has yet to come."""
-        return self.is_paused or (self.is_barred and (self._call is not None or self.waiting_bytes > 0))
+        return self.is_paused or (self.is_barred and (self.call is not None or self.waiting_bytes > 0))
 
     def take_for_broker(self) -> list[bytes | memoryview]:
         """Return what to write to the broker, once."""
@@ -200,9 +201,9 @@ class ClientSession:
 
     def take_call(self) -> AnyCall | None:
         """Return the request to answer now, once. There is at most one; nothing before it is unanswered."""
-        if self._call is None or self.slots[0] is not self._call.slot:
+        if self.call is None or self.slots[0] is not self.call.slot:
             return None
-        call, self._call = self._call, None
+        call, self.call = self.call, None
         return call
 
     def take_new_brokers(self) -> tuple[BackingBroker, ...]:
@@ -297,7 +298,7 @@ class ClientSession:
             return False
         if self._routes.is_elsewhere is not None and (call := peer_call(head, frame, self._routes)):
             self._count(head)
-            self._call = call
+            self.call = call
             self.slots.append(call.slot)
             return True
         _, newest = self._broker_versions.get(head.api_key, (0, head.api_version))
@@ -313,7 +314,7 @@ class ClientSession:
         match decided:
             case Served(request, disposition, answer):
                 slot = ResponseSlot(SlotKind.LOCAL, *head)
-                self._call = Call(slot, request, disposition, is_large(frame), len(frame), answer)
+                self.call = Call(slot, request, disposition, is_large(frame), len(frame), answer)
                 self.slots.append(slot)
                 return True
             case Relayed(kind):

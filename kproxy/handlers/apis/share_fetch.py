@@ -105,8 +105,7 @@ class ShareFetchHandler:
         await require_readable_group(self._services.authorization, request, context)
         claim = session_claim(request, context)
         _require_renewal_alone(request)
-        wait_ms = min(request.max_wait_ms, LONGEST_WAIT_MS) - context.waited_ms
-        deadline_ms = self._services.clock.now_ms() + max(wait_ms, 0)
+        deadline_ms = self._services.clock.now_ms() + _wait_ms(request, context)
         requested = requested_partitions(request.topics)
         session = await self._admit(request, context, claim, requested, deadline_ms)
         session.use(self._services.clock.now_ms())
@@ -320,6 +319,13 @@ class ShareFetchHandler:
 def _held(found: FetchedPartition, is_owner: Callable[[AcquisitionLock], bool]) -> Sequence[AcquiredRange]:
     assert found.acquired_from is not None, "it is looked up before"
     return found.acquired_from.still_held(found.acquired, is_owner)
+
+
+def _wait_ms(request: ShareFetchRequest, context: RequestContext) -> int:
+    """Return how much of MaxWaitMs the fetch may wait yet; nothing if it takes too much memory for that."""
+    if not context.answer_budget.may_wait:
+        return 0
+    return max(min(request.max_wait_ms, LONGEST_WAIT_MS) - context.waited_ms, 0)
 
 
 def _elsewhere(reason: str) -> PartitionRefusal:

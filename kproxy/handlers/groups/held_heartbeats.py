@@ -81,7 +81,7 @@ class HeldHeartbeats:
         group = self._coordinator.find(heartbeat.group_id)
         while not context.caller.is_gone:
             now_ms = self._clock.now_ms()
-            is_hurried = self.is_ending or context.caller.has_more
+            is_hurried = self.is_ending or context.caller.has_more or not context.answer_budget.may_wait
             limits = self._limits_of(heartbeat.group_id)
             said = self._coordinator.answer(
                 heartbeat, limits=limits, now_ms=now_ms, since_ms=since_ms, is_hurried=is_hurried

@@ -46,7 +46,7 @@ class PeerConnection(ClientConnection):
             return
         self._account()
         self._adjust_reading()
-        times, reserved_bytes = self._times, self._memory.granted_bytes
+        times, reserved_bytes = self._times, self._memory.frame_bytes
         is_awaited = self.session.is_client_mid_frame and self.transport.is_reading()
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, None)
         if stall := times.stalled_frame(now_ms, is_client_awaited=is_awaited, reserved_bytes=reserved_bytes):

@@ -65,6 +65,7 @@ class ClientConnection(SparingProtocol):
         self._loop, self._pressure = asyncio.get_running_loop(), BackPressure()
         self._twin: UpstreamTwin | None = None
         self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._adjust_reading)
+        self._memory.let_end(self._give_way)
         self._at_eof = self._has_failed = self._is_share_member = self.is_gone = self.is_over = False
         self._left: LeftRequests | None = None
         self._times = ConnectionTimes(relay.limits, self._now_ms())
@@ -101,7 +102,7 @@ class ClientConnection(SparingProtocol):
         if self._at_eof:
             self.stop_reading()
         else:
-            self._close_client()
+            close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
         return True  # the transport by itself would wait for ever for a client that takes nothing
 
     def pause_writing(self) -> None:
@@ -191,7 +192,7 @@ class ClientConnection(SparingProtocol):
         times, is_gone = self._times, self._times.is_client_gone(now_ms)
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, self._twin)
         is_awaited = self.session.is_client_mid_frame and self.transport.is_reading()
-        reserved_bytes = self._memory.granted_bytes
+        reserved_bytes = self._memory.frame_bytes
         if stall := times.stalled_frame(now_ms, is_client_awaited=is_awaited, reserved_bytes=reserved_bytes):
             self._fail("client" if self.session.is_client_mid_frame else "broker", "frame_stalled", stall)
         elif times.stands_still(now_ms, unwritten_bytes) or (self._at_eof and is_gone):
@@ -209,20 +210,15 @@ class ClientConnection(SparingProtocol):
 
     def close(self) -> None:
         """Close both sides after what is buffered has left."""
-        self._close_client()
+        close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
         if self._twin is not None:
             self._twin.close()
 
     def abort(self) -> None:
         """Close both sides now."""
-        if self.transport is not None:
-            self.transport.abort()
-        if self._twin is not None:
-            self._twin.abort()
-
-    def _close_client(self) -> None:
-        if self.transport is not None:
-            close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
+        for end in (self.transport, self._twin):
+            if end is not None:
+                end.abort()
 
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)
@@ -323,7 +319,8 @@ class ClientConnection(SparingProtocol):
     def _serve(self, call: AnyCall | None) -> None:
         if call is not None:
             self._is_share_member |= call.disposition is Disposition.SERVE
-            self._spawn(partial(self._answer, call), name=f"API key {call.slot.api_key} for {self.peer}")
+            work = partial(self._answer, call, self._memory.answer(call))
+            self._spawn(work, name=f"API key {call.slot.api_key} for {self.peer}")
 
     def _end(self) -> None:
         """Serve nothing any more, and release what the client held."""
@@ -335,8 +332,6 @@ class ClientConnection(SparingProtocol):
         self._memory.give_back()
         if self._twin is not None:
             self._twin.outlive_client()
-        self._relay.apis.forsake(self.connection_id)
-        self._relay.peers.close(self.connection_id)
         self._relay.end(self, is_share_member=self._is_share_member)
 
     def _account(self) -> None:
@@ -372,14 +367,20 @@ class ClientConnection(SparingProtocol):
         else:
             self.session.brokers_are_bound()
 
-    async def _answer(self, call: AnyCall) -> None:
-        await self._relay.turns.begin()
-        if not self.is_over:
-            with AnswerBudget(self._relay.budget, call.memory_bytes) as budget:
+    async def _answer(self, call: AnyCall, budget: AnswerBudget) -> None:
+        with budget:
+            await self._relay.turns.begin()
+            if not self.is_over:
                 surplus_bytes = await self._relay.answer(self, call, budget)
                 self._pump()
                 self._memory.note_surplus(surplus_bytes)
                 self._account()
+
+    def _give_way(self) -> None:
+        """End at once: others have waited long enough for what is held beyond the limit for a peer that is slow."""
+        side = "broker" if self._twin is not None and self._twin.buffered_bytes else "client"
+        self._fail(side, "frame_stalled", "others wait for room, and it was too slow with a large frame")
+        self.abort()
 
     def _crash(self, fault: Exception) -> None:
         log.crash("connection_failed", fault, peer=self.peer, node=self.node_id)

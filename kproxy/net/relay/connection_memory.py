@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Callable
 from itertools import takewhile
 
+from kproxy.interception.calls import AnyCall
 from kproxy.interception.client_session import ClientSession
+from kproxy.net.relay.answer_budget import AnswerBudget
 from kproxy.net.relay.buffer_budget import BudgetAccount, BufferBudget
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.net.relay.upstream_twin import UpstreamTwin
@@ -15,14 +17,16 @@ class ConnectionMemory:
 
     Args:
         budget: that of all connections.
-        session: what holds frames, requests behind an answer, answers behind one of a broker, and those to be changed.
+        session: what holds frames, requests behind an answer, or about to have one, and answers that wait.
         on_granted: called when a frame that waited for room may be read on, after which it is told anew.
     """
 
     __slots__ = (
         "_account",
+        "_budget",
         "_held",
         "_high_water_bytes",
+        "_marked_twin",
         "_on_granted",
         "_session",
         "_surplus_bytes",
@@ -35,10 +39,12 @@ class ConnectionMemory:
         self, budget: BufferBudget, session: ClientSession, *, on_granted: Callable[[], None]
     ) -> None:
         self._account = BudgetAccount(budget)
+        self._budget = budget
         self._held = session.held_frames
         self._session = session
         self._on_granted = on_granted
         self._high_water_bytes = WRITE_HIGH_WATER_BYTES
+        self._marked_twin: UpstreamTwin | None = None
         self._written_bytes = 0
         self.is_to_be_told_again = False
         """Whether a large frame has just ended, which counts as if nothing of it could leave at once."""
@@ -51,9 +57,15 @@ class ConnectionMemory:
         return self._account.awaits_grant
 
     @property
-    def granted_bytes(self) -> int:
-        """The size of the frame that is being held, while there is room for the rest; 0 for a small one."""
-        return 0 if self._account.awaits_grant else self._account.frame_bytes
+    def frame_bytes(self) -> int:
+        """The size of the frame that is being held, or waits for room; 0 for a small one."""
+        return self._account.frame_bytes
+
+    def answer(self, call: AnyCall) -> AnswerBudget:
+        """Count a request, which counted as waiting until now, as being answered; return what its answer may hold."""
+        answer = AnswerBudget(self._budget, call.memory_bytes, self._account)
+        self._account.note_waiting(max(self._account.waiting_bytes - call.memory_bytes, 0))
+        return answer
 
     def unwritten_bytes(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> int:
         """Return how many bytes wait for either peer, with what they keep in memory beside themselves."""
@@ -96,6 +108,10 @@ class ConnectionMemory:
         self._set_high_water(0 if account.has_too_much else WRITE_HIGH_WATER_BYTES, client, twin)
         return is_anew
 
+    def let_end(self, on_overstayed: Callable[[], None]) -> None:
+        """Have `on_overstayed` called when others have waited for too long for what is held for these peers."""
+        self._account.on_overstayed = on_overstayed
+
     def forget_frames(self, *, of_broker: bool) -> None:
         """Hold no frame of the client any more, nor one of the broker: they will never be whole."""
         request, response = self._held
@@ -113,6 +129,8 @@ class ConnectionMemory:
         waiting_bytes += session.slots.kept_bytes + session.responses.stuck_bytes
         if twin is None:
             waiting_bytes += session.unsent_bytes
+        if session.call is not None:
+            waiting_bytes += session.call.memory_bytes
         if self._account.frame_bytes:
             waiting_bytes += session.responses.unwritten_bytes  # it may have ended, and not be written yet
         return waiting_bytes
@@ -127,6 +145,7 @@ class ConnectionMemory:
             request.missing_bytes + response.missing_bytes,
             request.begun_count + response.begun_count,
             self._on_granted,
+            is_answer=response.frame_bytes > 0,
         )
 
     def _forget_taken(self, taken_bytes: int) -> None:
@@ -139,9 +158,10 @@ class ConnectionMemory:
         self, high_bytes: int, client: asyncio.Transport | None, twin: UpstreamTwin | None
     ) -> None:
         # uvloop raises when the transport is closed.
-        if high_bytes == self._high_water_bytes or client is None or client.is_closing():
+        is_set = high_bytes == self._high_water_bytes and twin is self._marked_twin
+        if is_set or client is None or client.is_closing():
             return
-        self._high_water_bytes = high_bytes
+        self._high_water_bytes, self._marked_twin = high_bytes, twin
         client.set_write_buffer_limits(high=high_bytes)
         if twin is not None:
             twin.set_high_water(high_bytes)

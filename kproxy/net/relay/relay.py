@@ -219,6 +219,8 @@ class Relay:
 
     def end(self, connection: OpenConnection, *, is_share_member: bool) -> None:
         """Release what the client held; the connection has ended when that is durable, or was refused."""
+        self.apis.forsake(connection.connection_id)
+        self.peers.close(connection.connection_id)
         if connection.rights is not None:
             connection.rights.close()
         if not is_share_member:

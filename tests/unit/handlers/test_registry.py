@@ -15,6 +15,7 @@ from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResp
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from tests.in_memory.recording_observer import RecordingObserver
+from tests.worlds.answer_budgets import NoRoomToWait
 
 CONTEXT = RequestContext(7, 1, 76, 1, "client", "/127.0.0.1")
 
@@ -250,6 +251,22 @@ async def test_a_request_is_served_when_the_state_log_is_there_and_is_told_how_l
     assert served is answer
     assert readiness.needs == [StateNeed(("",))]
     assert gate.contexts == [replace(CONTEXT, waited_ms=30)]
+
+
+async def test_a_request_that_takes_too_much_memory_does_not_wait_for_the_state_log() -> None:
+    # Given
+    readiness = SlowReadiness()
+    gate = Gate(ShareGroupHeartbeatResponse(), readiness)
+    gate.apis.set_unavailable("the state topics were not looked for yet")
+    request = DecodedRequest(76, 1, 1, "client", ShareGroupHeartbeatRequest())
+
+    # When
+    answer = await gate.apis.serve(request, replace(CONTEXT, answer_budget=NoRoomToWait()))
+
+    # Then
+    assert readiness.needs == []
+    assert isinstance(answer, ShareGroupHeartbeatResponse)
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 async def test_what_did_not_come_in_time_is_refused() -> None:

@@ -10,6 +10,7 @@ from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId, MemberId, TopicIdPartition
 from kproxy.share.share_session import ShareSession, ShareSessionKey
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
+from tests.worlds.answer_budgets import NoRoomToWait
 from tests.worlds.share_group_world import ORDERS, acquired, partitions_of, world_with_orders
 
 BOTH = ((ORDERS, 0), (ORDERS, 1))
@@ -124,3 +125,18 @@ def test_records_and_a_failed_acknowledgement_share_an_entry() -> None:
     assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (1, 0)
     assert [(point.node_id, point.port) for point in response.node_endpoints] == [(1, 19093)]
     assert response.acquisition_lock_timeout_ms == 15_000
+
+
+async def test_a_fetch_that_takes_too_much_memory_is_answered_at_once_with_what_there_is() -> None:
+    # Given
+    world = await world_with_orders()
+    world.answer_budget = NoRoomToWait()
+    alice, began_ms = world.member(), world.clock.now_ms()
+
+    # When
+    answer = await alice.fetch(add=((ORDERS, 0),), max_wait_ms=60_000)
+
+    # Then
+    assert answer.error_code == ErrorCode.NONE
+    assert acquired(answer) == []
+    assert world.clock.now_ms() == began_ms

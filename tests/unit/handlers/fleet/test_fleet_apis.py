@@ -13,6 +13,7 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.fleet.fleet_apis import NO_ANSWER, PEER_UNAVAILABLE
+from kproxy.handlers.request_context import UnlimitedAnswers
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
@@ -292,7 +293,7 @@ async def test_a_fetch_at_a_peer_reads_no_more_than_its_answer_may_hold_here() -
     assert asked.message.max_bytes == 1_000
 
 
-class FewBytes:
+class FewBytes(UnlimitedAnswers):
     """An `AnswerBudget` that grants a kilobyte."""
 
     def grant(self, wanted_bytes: int) -> int:

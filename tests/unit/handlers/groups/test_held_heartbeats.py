@@ -6,6 +6,7 @@ from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import GroupLimits
 from tests.unit.handlers.held_heartbeat_world import DELAY_MS, HeldWorld
+from tests.worlds.answer_budgets import NoRoomToWait
 from tests.worlds.waiting import until_all_wait
 
 
@@ -223,6 +224,16 @@ async def test_a_held_heartbeat_is_answered_at_once_when_its_client_sends_someth
 
     # Then
     assert [answer.error_code for answer in alice.answers] == [0, 0]
+
+
+async def test_a_heartbeat_that_takes_too_much_memory_is_not_held() -> None:
+    world = HeldWorld(1)
+    world.answer_budget = NoRoomToWait()
+    alice = world.member("alice")
+
+    answer = await alice.heartbeat(0, ["orders"])
+
+    assert (answer.error_code, answer.member_epoch) == (ErrorCode.NONE, 1)
 
 
 async def test_a_heartbeat_that_is_followed_already_is_not_held() -> None:

@@ -1,7 +1,7 @@
 """Bytes for kproxy's own answers: granted before they are read, from what all connections share."""
 
 from kproxy.net.relay.answer_budget import SMALLEST_GRANT_BYTES, AnswerBudget
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.buffer_budget import BudgetAccount, BufferBudget
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import RelayUnderTest, share_fetch
 from tests.worlds.waiting import until
@@ -154,3 +154,32 @@ async def test_an_answer_is_granted_of_what_all_connections_of_the_relay_share_u
         under_test.apis.may_answer.set()
         await until(lambda: budget.held_bytes == 0)
         writer.close()
+
+
+def test_where_the_budget_is_used_up_a_request_that_takes_much_may_not_be_kept_waiting() -> None:
+    # Given
+    budget = BufferBudget(2 * MIB)
+    large, small = AnswerBudget(budget, MIB), AnswerBudget(budget, 64 * 1024)
+
+    # When
+    with_room = large.may_wait, small.may_wait
+    budget.note_waiting("a client that does not read", MIB)
+
+    # Then
+    assert with_room == (True, True)
+    assert (large.may_wait, small.may_wait) == (False, True)
+
+
+def test_a_request_counts_as_soon_as_its_turn_has_come_and_beside_the_one_that_is_about_to_end() -> None:
+    budget = BufferBudget(8 * MIB)
+    account = BudgetAccount(budget)
+    held = []
+
+    with AnswerBudget(budget, MIB, account):
+        following = AnswerBudget(budget, 2 * MIB, account)
+        held.append(budget.held_bytes)
+    held.append(budget.held_bytes)
+    with following:
+        pass
+
+    assert [*held, budget.held_bytes] == [3 * MIB, 2 * MIB, 0]

@@ -1,6 +1,8 @@
 """`BackPressure`: whichever side is full stops the other."""
 
+import asyncio
 import struct
+from contextlib import suppress
 
 import pytest
 
@@ -17,6 +19,7 @@ from kproxy.wire.messages.metadata_response import (
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
+from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import (
@@ -35,6 +38,20 @@ UNKNOWN_API_VERSIONS = struct.pack(">ihhi", 8, 18, 99, 1)
 
 METADATA = b"".join(codecs.encode_request(3, 12, 1, "client", MetadataRequest()))
 """Its response is held whole."""
+
+LARGE_SHARE_FETCH = b"".join(
+    codecs.encode_request(
+        78,
+        1,
+        1,
+        "client",
+        ShareFetchRequest(
+            group_id="g",
+            member_id="m" * 32_000,
+            topics=[FetchTopic(topic_id=bytes(16), partitions=[FetchPartition()] * 40_000)],
+        ),
+    )
+)
 
 LARGE_RESPONSE = b"".join(
     codecs.encode_response(3, 12, 1, MetadataResponse(topics=[MetadataResponseTopic(name="t" * 30_000)] * 20))
@@ -294,3 +311,62 @@ async def test_a_broker_that_leaves_while_its_client_is_full_has_all_that_came_o
         client.close()
         assert received[0].count(b"t" * 30_000) == 20
         assert received[1] == response(3)
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+async def test_an_answer_of_a_broker_does_not_wait_for_all_clients_that_drip() -> None:
+    async with (
+        ScriptedBroker(lambda data: LARGE_RESPONSE if data == METADATA else b"") as broker,
+        RelayUnderTest(broker.port, budget_bytes=1, frame_deadline_ms=1_000) as under_test,
+    ):
+        # Given
+        dripping = [await under_test.connect_unread() for _ in range(8)]
+        for each in dripping:
+            await each.send(share_search(1)[:100_000])
+        sessions = [connection.session for connection in under_test.relay.connections]
+        await until(lambda: all(session.held_frames[0].came for session in sessions))
+
+        async def drip() -> None:
+            while True:
+                for each in dripping:
+                    with suppress(ConnectionError):
+                        await each.send(b"k")
+                await asyncio.sleep(0.01)
+
+        task = under_test.tasks.spawn(drip(), name="clients")
+
+        # When
+        client = await under_test.connect_unread()
+        ended_before = under_test.counted.of("connection_errors", "client", "frame_stalled")
+        await client.send(METADATA)
+        answer = await client.read_frame()
+        ended_count = under_test.counted.of("connection_errors", "client", "frame_stalled") - ended_before
+        task.cancel()
+        for each in (*dripping, client):
+            each.close()
+
+        # Then
+        assert answer.count(b"t" * 30_000) == 20
+        assert ended_count < len(dripping) // 2
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+async def test_requests_beyond_the_limit_are_answered_one_at_a_time_however_long_that_takes() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=1) as under_test:
+        # Given
+        writers = [(await under_test.connect())[1] for _ in range(5)]
+
+        # When
+        for writer in writers:
+            writer.write(LARGE_SHARE_FETCH)
+        await under_test.apis.was_asked.wait()
+        held = await settled(lambda: under_test.relay.budget.held_bytes)
+        asked_count = len(under_test.apis.requests)
+        under_test.apis.may_answer.set()
+
+        # Then
+        await until(lambda: len(under_test.apis.requests) == 5)
+        assert asked_count == 1
+        assert held < 30 * len(LARGE_SHARE_FETCH) + 4 * len(LARGE_SHARE_FETCH)
+        for writer in writers:
+            writer.close()

@@ -1,9 +1,6 @@
 """All connections together hold no more than they may, and every frame that was begun can end."""
 
-from collections.abc import Callable
-
-from hypothesis import given
-from hypothesis import strategies as st
+from functools import partial
 
 from kproxy.net.relay.buffer_budget import (
     FIRST_STEP_BYTES,
@@ -11,6 +8,7 @@ from kproxy.net.relay.buffer_budget import (
     SMALL_FRAME_BYTES,
     BudgetAccount,
     BufferBudget,
+    most_ms_at_place,
 )
 
 KIB = 1024
@@ -81,40 +79,6 @@ def test_what_slow_peers_have_taken_lets_those_in_who_wait() -> None:
     budget.note_waiting("slow peer", 10)
 
     assert granted == ["second"]
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 5), st.integers(1, 120), st.booleans(), st.integers(0, 300)), max_size=60
-    )
-)
-def test_whatever_happens_somebody_goes_on_while_anybody_waits_and_nothing_is_left_in_the_end(
-    steps: list[tuple[int, int, bool, int]],
-) -> None:
-    budget = BufferBudget(100)
-    waits, goes_on = set[int](), set[int]()
-
-    def grant(owner: int) -> Callable[[], None]:
-        def granted() -> None:
-            waits.discard(owner)
-            goes_on.add(owner)
-
-        return granted
-
-    for owner, amount, is_release, peers_bytes in steps:
-        for each in (waits, goes_on):
-            each.discard(owner)
-        if is_release:
-            budget.release(owner)
-        else:
-            (goes_on if budget.hold(owner, amount, amount, grant(owner)) else waits).add(owner)
-        budget.note_waiting("peers", peers_bytes)
-        assert goes_on or not waits
-    budget.note_waiting("peers", 0)
-    for owner in range(6):
-        budget.release(owner)
-
-    assert budget.held_bytes == 0
 
 
 def test_who_waits_for_its_part_of_the_limit_reads_no_further_although_others_wait_for_more() -> None:
@@ -280,3 +244,157 @@ def test_a_whole_answer_is_let_in_where_there_is_room_or_nobody_else_has_taken_a
 
     assert [*let_in, small_one] == [True, False, True]
     assert budget.held_bytes == 3 * SMALL_FRAME_BYTES + 1
+
+
+def one_at_the_place(size: int = 100 * KIB) -> tuple[BufferBudget, BudgetAccount, BudgetAccount]:
+    """Return a budget that is used up, who was let in all the same with so large a frame, and who waits."""
+    budget = BufferBudget(KIB)
+    budget.note_waiting("slow peers", KIB)
+    first, second = BudgetAccount(budget), BudgetAccount(budget)
+    first.hold(size // 2, size // 2, 1, never)
+    second.hold(50 * KIB, 50 * KIB, 1, lambda: None)
+    return budget, first, second
+
+
+def test_what_was_let_in_beyond_the_limit_keeps_others_out_until_it_has_left_whatever_became_of_it() -> None:
+    # Given
+    _, first, second = one_at_the_place()
+    waits = []
+
+    # When
+    first.note_waiting(100 * KIB)  # it is whole, and waits for a turn
+    first.hold(0, 0, 1, never)
+    waits.append(second.awaits_grant)
+    first.take(300 * KIB)  # it is being answered
+    first.note_waiting(0)
+    waits.append(second.awaits_grant)
+    first.note_waiting(200 * KIB)  # the answer waits for its client
+    first.take(-300 * KIB)
+    waits.append(second.awaits_grant)
+    first.note_waiting(SMALL_FRAME_BYTES)
+    waits.append(second.awaits_grant)
+
+    # Then
+    assert waits == [True, True, True, False]
+
+
+def test_who_was_let_in_beyond_the_limit_has_to_have_all_taken_before_more_is_read_for_it() -> None:
+    _, first, _ = one_at_the_place()
+
+    first.note_waiting(1)
+
+    assert first.has_too_much
+
+
+def test_who_was_let_in_beyond_the_limit_keeps_nobody_out_when_there_is_room_again() -> None:
+    budget, first, second = one_at_the_place()
+    first.note_waiting(900)
+    first.hold(0, 0, 1, never)
+
+    budget.note_waiting("slow peers", 0)
+    third = BudgetAccount(budget)
+    third.hold(50 * KIB, 50 * KIB, 1, never)
+
+    assert (second.awaits_grant, third.awaits_grant) == (False, True)
+
+
+def test_answers_of_brokers_and_requests_of_clients_take_turns_beyond_the_limit() -> None:
+    # Given
+    budget, let_in = BufferBudget(KIB), list[str]()
+    first = BudgetAccount(budget)
+    first.hold(50 * KIB, 50 * KIB, 1, never)
+    accounts = {name: BudgetAccount(budget) for name in ("r1", "r2", "r3", "a1", "a2")}
+    for name, account in accounts.items():
+        account.hold(50 * KIB, 50 * KIB, 1, partial(let_in.append, name), is_answer=name.startswith("a"))
+
+    # When
+    first.close()
+    while len(let_in) < len(accounts):
+        accounts[let_in[-1]].close()
+
+    # Then
+    assert let_in == ["a1", "r1", "a2", "r2", "r3"]
+
+
+def test_who_drips_while_others_wait_is_told_to_end_and_the_next_one_is_let_in() -> None:
+    # Given
+    budget, first, second = one_at_the_place()
+    told = list[str]()
+    first.on_overstayed = lambda: told.append("first")
+    most_ms = most_ms_at_place(100 * KIB, 30_000)
+
+    # When
+    budget.look_at_place(1_000, 30_000)
+    budget.look_at_place(1_000 + most_ms, 30_000)
+    in_time = list(told), second.awaits_grant
+    budget.look_at_place(1_001 + most_ms, 30_000)
+
+    # Then
+    assert in_time == ([], True)
+    assert (told, second.awaits_grant) == (["first"], False)
+
+
+def test_who_is_let_in_beyond_the_limit_has_all_the_time_of_a_frame_while_nobody_waits_for_it() -> None:
+    budget, first, second = one_at_the_place()
+    first.on_overstayed = never
+    second.close()
+
+    for now_ms in (0, 10_000, 20_000, 30_000):
+        budget.look_at_place(now_ms, 30_000)
+
+    assert budget.has_place(first)
+
+
+def test_time_begins_anew_for_each_that_is_let_in_beyond_the_limit() -> None:
+    # Given
+    budget, first, second = one_at_the_place()
+    third = BudgetAccount(budget)
+    third.hold(50 * KIB, 50 * KIB, 1, lambda: None)
+    told = list[str]()
+    second.on_overstayed = lambda: told.append("second")
+
+    # When
+    budget.look_at_place(0, 30_000)
+    first.close()
+    for now_ms in (3_000, 6_000):
+        budget.look_at_place(now_ms, 30_000)
+    in_time = list(told)
+    budget.look_at_place(7_000, 30_000)
+
+    # Then
+    assert (in_time, told) == ([], ["second"])
+
+
+def test_a_request_that_kproxy_takes_long_to_answer_ends_no_connection_and_keeps_nobody_out_for_ever() -> (
+    None
+):
+    # Given
+    budget, first, second = one_at_the_place()
+    first.on_overstayed = never
+    first.take(300 * KIB)
+    first.hold(0, 0, 1, never)
+
+    # When
+    budget.look_at_place(0, 30_000)
+    budget.look_at_place(30_000, 30_000)
+
+    # Then
+    assert not second.awaits_grant
+
+
+def test_a_large_frame_has_more_time_beyond_the_limit_than_a_small_one_but_no_more_than_a_deadline() -> None:
+    sizes = [100 * KIB, 8192 * KIB, 100 * 1024 * KIB]
+
+    assert [most_ms_at_place(size, 30_000) for size in sizes] == [3_097, 11_000, 30_000]
+
+
+def test_a_client_that_leaves_while_its_request_is_answered_keeps_nobody_out() -> None:
+    budget, first, second = one_at_the_place()
+    first.take(300 * KIB)
+
+    first.close()
+    with_what_is_answered = budget.held_bytes
+    first.take(-300 * KIB)
+
+    assert not second.awaits_grant
+    assert with_what_is_answered - budget.held_bytes == 300 * KIB

@@ -3,7 +3,7 @@
 import asyncio
 import tracemalloc
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +15,7 @@ from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
+from kproxy.net.relay.upstream_twin import UpstreamTwin
 from kproxy.wire import codecs
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
@@ -54,6 +55,18 @@ class SlowClient(asyncio.Transport):
         return False
 
 
+class SlowTwin:
+    """As much of an `UpstreamTwin` as is asked about memory."""
+
+    buffered_bytes = 0
+
+    def __init__(self) -> None:
+        self.high_bytes = WRITE_HIGH_WATER_BYTES
+
+    def set_high_water(self, high_bytes: int) -> None:
+        self.high_bytes = high_bytes
+
+
 class Held:
     """The memory of one connection that waits for nobody but its client."""
 
@@ -88,8 +101,30 @@ def test_requests_behind_an_answer_count() -> None:
     held = Held(1 << 20)
 
     held.session.receive_from_client(share_fetch(1) + request(2, bytes(1000)))
+    held.session.take_call()
 
     assert held.tell() == len(request(2, bytes(1000)))
+
+
+def test_a_request_that_kproxy_answers_counts_while_it_waits_for_the_broker_and_while_it_is_answered() -> (
+    None
+):
+    # Given
+    held = Held(1 << 20)
+    held.session.receive_from_client(request(1) + share_fetch(2))
+    held.session.take_for_broker()
+
+    # When
+    counted = [held.tell()]
+    held.session.receive_from_broker(response(1))
+    call = held.session.take_call()
+    assert call is not None
+    with held.memory.answer(call):
+        counted += [held.budget.held_bytes, held.tell()]
+
+    # Then
+    assert counted == [call.memory_bytes] * 3
+    assert held.tell() == 0
 
 
 def test_answers_that_wait_for_a_broker_count_until_it_has_answered() -> None:
@@ -133,6 +168,19 @@ def test_who_holds_its_share_of_too_much_has_to_let_its_client_take_all_before_m
         limits.append(held.client.high_bytes)
 
     assert limits == [WRITE_HIGH_WATER_BYTES, 0, WRITE_HIGH_WATER_BYTES]
+
+
+def test_a_broker_that_is_connected_when_too_much_is_held_already_has_to_take_all_as_well() -> None:
+    # Given
+    held, twin = Held(1_000), SlowTwin()
+    held.client.unwritten_bytes = 1_100
+    held.tell()
+
+    # When
+    held.memory.tell(held.client, cast("UpstreamTwin", twin))
+
+    # Then
+    assert twin.high_bytes == 0
 
 
 def test_what_is_given_back_stays_given_back() -> None:

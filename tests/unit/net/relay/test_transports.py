@@ -166,3 +166,38 @@ async def test_a_connection_that_was_closed_meanwhile_is_left_alone() -> None:
 
     assert protocol.losses == 1
     other_end.close()
+
+
+class LeftBehind(asyncio.Transport):
+    """A transport that was closed behind its buffer, of which so much is taken between two looks."""
+
+    def __init__(self, left_bytes: int, taken_bytes: int) -> None:
+        super().__init__()
+        self.left_bytes, self._taken_bytes = left_bytes, taken_bytes
+        self.is_aborted = self._is_closed = False
+
+    def get_write_buffer_size(self) -> int:
+        left_bytes = self.left_bytes
+        self.left_bytes = max(left_bytes - self._taken_bytes, 0)
+        return left_bytes
+
+    def is_closing(self) -> bool:
+        return self._is_closed
+
+    def close(self) -> None:
+        self._is_closed = True
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+@pytest.mark.parametrize(("taken_bytes", "is_aborted"), [(1, True), (99, True), (100, False), (1_000, False)])
+async def test_a_peer_that_takes_a_byte_now_and_then_keeps_no_closed_connection_for_ever(
+    taken_bytes: int, *, is_aborted: bool
+) -> None:
+    transport = LeftBehind(1_000, taken_bytes)
+
+    close_behind_buffer(transport, patience_ms=1)
+    await until(lambda: transport.is_aborted or transport.left_bytes == 0)
+
+    assert transport.is_aborted is is_aborted
