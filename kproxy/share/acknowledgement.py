@@ -159,8 +159,11 @@ class Acknowledgement:
         try:
             for batch in batches:
                 self._plan_batch(batch)
+        except _TooManyRuns:
+            self.rewrites, self._renewed = [], []
+            raise
         except ApiError:
-            self.rewrites = [[run] for run in self._renewed]
+            self.rewrites, self._run_count = [[run] for run in self._renewed], len(self._renewed)
             self._require_few_runs()
             raise
         self._require_few_runs()
@@ -230,7 +233,7 @@ class Acknowledgement:
                 settled = InFlightRange(offset, last_offset, state, delivery_count, None)
             rewritten.append(settled)
             if len(rewritten) > most:
-                raise InvalidRequest(
+                raise _TooManyRuns(
                     f"more than {MOST_RUNS_AT_ONCE} runs of offsets that are settled alike, up to {last_offset}: "
                     "acknowledge this partition in several requests"
                 )
@@ -268,18 +271,27 @@ class Acknowledgement:
             self._last_renewed, self._last_settled = -1, last.last_offset
 
     def _require_few_runs(self) -> None:
-        """Refuse all of it, renewals as well, if it would leave the window in too many pieces. See `MOST_RUNS`."""
+        """Refuse all of it, renewals as well, if it would leave the window in too many pieces. See `MOST_RUNS`.
+
+        While nothing more can be acquired from it for that, nothing is renewed either: its locks have to end.
+        """
         if len(self._ranges) + self._run_count + len(self.rewrites) <= MOST_RUNS:
             return
         after = self._ranges.copy()
         after.rewrite(self.rewrites)
         after.drop_terminal_prefix()
-        if len(after) > max(MOST_RUNS, len(self._ranges)):
+        is_renewing = self.has_renewed and len(after) >= MOST_RUNS_AT_ONCE
+        if is_renewing or len(after) > max(MOST_RUNS, len(self._ranges)):
             self.rewrites, self._renewed = [], []
-            raise InvalidRequest(
+            raise _TooManyRuns(
                 f"{len(after)} runs of offsets would be in flight, expected {MOST_RUNS} at most: "
                 f"acknowledge from offset {self._start_offset} on first, or all that is acquired alike"
+                + (", and renew no lock before that" if is_renewing else "")
             )
+
+
+class _TooManyRuns(InvalidRequest):
+    """What a member says cuts its offsets into too many runs. Nothing of it takes effect, not even renewals."""
 
 
 def _settled_of(before: Sequence[InFlightRange], after: Sequence[InFlightRange]) -> list[InFlightRange]:

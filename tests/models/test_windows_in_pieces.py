@@ -64,6 +64,11 @@ def one_by_one(offsets: Iterable[int], acknowledge_type: int) -> list[SaidBatch]
         pytest.param([alternating(0, LAST, REJECT, ACCEPT)], id="done with from the start on"),
         pytest.param(one_by_one(range(1, LAST, 2), ACCEPT), id="of a batch for each"),
         pytest.param(one_by_one(range(1, LAST, 2), RENEW), id="renewed"),
+        pytest.param([alternating(1, LAST - 1, RENEW, ACCEPT)], id="renewed in one batch"),
+        pytest.param(
+            [*one_by_one(range(1, 6_001, 2), RENEW), alternating(6_001, LAST - 1, RENEW, ACCEPT)],
+            id="renewed before what is too much",
+        ),
         pytest.param(
             [*one_by_one(range(1, LAST, 2), RENEW), *say(LAST, LAST + 1, ACCEPT)], id="left renewed"
         ),
@@ -184,6 +189,49 @@ def test_nothing_is_acquired_from_a_window_in_too_many_pieces_until_all_that_is_
     # Then
     assert share_partition.can_acquire()
     assert len(fetch(share_partition, BOB, (0, LAST), max_records=1, is_record_limit=True)) == 1
+
+
+def a_window_in_too_many_pieces() -> SharePartition:
+    """Bob has acquired what cut it, one record after the other; some of the rest is available."""
+    share_partition = a_wide_window()
+    share_partition.acknowledge(ALICE, [alternating(0, MOST_RUNS - 2, ACCEPT, RELEASE)], now_ms=1)
+    share_partition.acknowledge(ALICE, say(MOST_RUNS - 1, LAST, RELEASE), now_ms=1)
+    while share_partition.can_acquire():
+        fetch(share_partition, BOB, (0, LAST), max_records=1, is_record_limit=True)
+    return share_partition
+
+
+def test_nothing_is_renewed_that_leaves_a_window_in_too_many_pieces_so_that_its_locks_end() -> None:
+    # Given
+    share_partition = a_window_in_too_many_pieces()
+    held = [run.first_offset for run in share_partition.view().ranges if run.state is RecordState.ACQUIRED]
+
+    # When
+    with pytest.raises(InvalidRequest, match="renew no lock before that"):
+        share_partition.acknowledge(BOB, say(held[0], held[0], RENEW), now_ms=20_000)
+    share_partition.expire_locks(30_000)
+
+    # Then
+    assert share_partition.can_acquire()
+
+
+def test_what_is_renewed_may_leave_a_window_in_few_pieces_again() -> None:
+    """Records of one lock that follow each other are one run."""
+    # Given
+    share_partition = a_wide_window()
+    share_partition.acknowledge(ALICE, say(0, LAST, RELEASE), now_ms=1)
+    while share_partition.can_acquire():
+        fetch(share_partition, BOB, (0, LAST), max_records=1, is_record_limit=True)
+    last_held = max(
+        run.last_offset for run in share_partition.view().ranges if run.state is RecordState.ACQUIRED
+    )
+
+    # When
+    share_partition.acknowledge(BOB, say(0, last_held, RENEW), now_ms=2)
+
+    # Then
+    assert share_partition.run_count == 2
+    assert share_partition.can_acquire()
 
 
 async def test_a_member_is_told_why_its_acknowledgement_is_too_much_and_the_partitions_beside_it_are_acknowledged() -> (

@@ -284,11 +284,12 @@ class Acknowledgements:
         finally:
             # Also of what was renewed before a refusal, maybe for a shorter time than it was held for.
             self._services.directory.note_deadline(key)
+            has_room_again = was_full and share_partition.can_acquire()
+            if has_room_again:
+                self._hand_room_on(key)
         self._services.counters.acknowledged(key.group_id, batches, delta, start_offset=start_offset)
         has_returned = any(batch.state is RecordState.AVAILABLE for batch in delta.batches)
-        if was_full and share_partition.can_acquire():
-            self._hand_room_on(key)
-        elif has_returned:
+        if has_returned and not has_room_again:
             self._services.availability.signal(key)
         return delta
 
