@@ -80,6 +80,7 @@ class PeerTwin(SparingProtocol):
         "_has_said_gone",
         "_has_said_more",
         "_is_forsaken",
+        "_is_wanted",
         "_last_words",
         "_left",
         "_limits",
@@ -107,6 +108,7 @@ class PeerTwin(SparingProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._has_ended = self._has_moved = self._is_forsaken = False
         self._has_said_more = self._has_said_gone = False
+        self._is_wanted = True
 
     @property
     def is_open(self) -> bool:
@@ -185,15 +187,9 @@ class PeerTwin(SparingProtocol):
         self._send(_versions_request(MORE_VERSION, "kproxy-more"))
 
     def read(self, *, is_wanted: bool) -> None:
-        """Read from the peer, or nothing more for now."""
-        transport = self._transport
-        if transport is None or transport.is_closing() or is_wanted is transport.is_reading():
-            return
-        if is_wanted:
-            self._has_moved = True  # the time in which nothing was read is not the peer's
-            transport.resume_reading()
-        else:
-            transport.pause_reading()
+        """Read from the peer, or nothing more for now; after a full read not before the loop's next turn."""
+        self._is_wanted = is_wanted
+        self._adjust_reading()
 
     # ---- the end
 
@@ -235,6 +231,16 @@ class PeerTwin(SparingProtocol):
             self._transport.abort()
 
     # ---- private
+
+    def _adjust_reading(self) -> None:
+        is_wanted, transport = self._is_wanted and not self._is_resting, self._transport
+        if transport is None or transport.is_closing() or is_wanted is transport.is_reading():
+            return
+        if is_wanted:
+            self._has_moved = True  # the time in which nothing was read is not the peer's
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
 
     def _send(self, request: Sequence[bytes | memoryview]) -> None:
         if self._transport is not None:

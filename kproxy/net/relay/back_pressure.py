@@ -32,7 +32,6 @@ class BackPressure:
         "is_broker_full",
         "is_client_full",
         "is_ending",
-        "is_resting",
         "is_throttled",
         "is_turn_due",
         "throttle",
@@ -45,8 +44,6 @@ class BackPressure:
         """A frame that is held waits for room for what comes next of it."""
         self.is_ending = False
         """No further requests are taken."""
-        self.is_resting = False
-        """The client is read on in the loop's next turn."""
         self.is_throttled = False
         """The client has sent more requests than it may; nothing more is read of it for a while."""
         self.throttle: Callable[[int], None] | None = None
@@ -73,7 +70,7 @@ class BackPressure:
         """Tell whether there is room for what the client sends."""
         if self.throttle is not None and not self.is_throttled:
             self.throttle(session.request_count)
-        if self.is_ending or self.is_throttled or self.is_resting or self.awaits_room:
+        if self.is_ending or self.is_throttled or self.awaits_room:
             return False
         is_clogged = (
             self.is_broker_full

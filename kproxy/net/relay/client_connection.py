@@ -84,7 +84,10 @@ class ClientConnection(SparingProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._relay.traffic.from_clients += len(data)
-        if len(data) >= LARGE_CHUNK_BYTES and self._streams_to_broker(data):
+        twin = None if self._twin is None or self._has_failed else self._twin.transport
+        if len(data) >= LARGE_CHUNK_BYTES and stream_on(twin, self.session.passes_from_client, data):
+            self._times.has_client_streamed = True
+            self._relay.traffic.to_brokers += len(data)
             return
         self._times.client_ms = self._now_ms()
         self._receive("client", partial(self.session.receive_from_client, data))
@@ -107,8 +110,7 @@ class ClientConnection(SparingProtocol):
 
     def pause_writing(self) -> None:
         self._pressure.is_client_full = self.session.responses.is_client_full = True
-        self._account()
-        self._adjust_reading()
+        self.look_again()
 
     def resume_writing(self) -> None:
         self._pressure.is_client_full = False
@@ -137,7 +139,10 @@ class ClientConnection(SparingProtocol):
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the twin."""
-        if len(data) >= LARGE_CHUNK_BYTES and self._streams_to_client(data):
+        client = None if self._has_failed else self.transport
+        if len(data) >= LARGE_CHUNK_BYTES and stream_on(client, self.session.passes_from_broker, data):
+            self._times.has_broker_streamed = True
+            self._relay.traffic.to_clients += len(data)
             return
         self._times.twin_ms = self._now_ms()
         self._receive("broker", partial(self.session.receive_from_broker, data))
@@ -145,8 +150,7 @@ class ClientConnection(SparingProtocol):
     def pause_for_broker(self) -> None:
         """Read nothing more from the client: the broker is slow."""
         self._pressure.is_broker_full = True
-        self._account()
-        self._adjust_reading()
+        self.look_again()
 
     def resume_for_broker(self) -> None:
         """Read the client again: the broker has caught up."""
@@ -205,6 +209,10 @@ class ClientConnection(SparingProtocol):
     def stop_reading(self) -> None:
         """Take no further requests: the connection, or kproxy, is about to end."""
         self._pressure.is_ending = True
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Look what waits for slow peers, and read of each what there is room for."""
         self._account()
         self._adjust_reading()
 
@@ -273,21 +281,6 @@ class ClientConnection(SparingProtocol):
         self._pump()
         self._relay.added.end(side, self.session.slots)
 
-    def _streams_to_broker(self, data: bytes) -> bool:
-        transport = None if self._twin is None or self._has_failed else self._twin.transport
-        if not stream_on(transport, self.session.passes_from_client, data):
-            return False
-        self._times.has_client_streamed = True
-        self._relay.traffic.to_brokers += len(data)
-        return True
-
-    def _streams_to_client(self, data: bytes) -> bool:
-        if self._has_failed or not stream_on(self.transport, self.session.passes_from_broker, data):
-            return False
-        self._times.has_broker_streamed = True
-        self._relay.traffic.to_clients += len(data)
-        return True
-
     def _pump(self) -> None:
         """Move what the session has ready."""
         if self.is_over or not (self.is_gone or self._is_open()):
@@ -346,7 +339,7 @@ class ClientConnection(SparingProtocol):
         pressure, transport, session = self._pressure, self.transport, self.session
         pressure.awaits_room = self._memory.awaits_grant
         if transport is not None and not transport.is_closing():
-            is_wanted = pressure.is_client_wanted(session, has_twin=self._twin is not None)
+            is_wanted = pressure.is_client_wanted(session, has_twin=bool(self._twin)) and not self._is_resting
             if is_wanted and not transport.is_reading():
                 self._times.client_ms = self._now_ms()  # when nothing was read is not the client's time
                 transport.resume_reading()

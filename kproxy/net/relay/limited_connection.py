@@ -21,8 +21,7 @@ _WITHOUT_PLACE: Final = frozenset({OverQuota.IN_ALL, OverQuota.UNAUTHENTICATED})
 class LimitedConnection(ClientConnection):
     """A `ClientConnection` that is closed at once when there are too many, and when its client says nothing.
 
-    Its time begins when it is made. It is read once in a turn of the loop. Where so many requests per second are read
-    and no more, it is read accordingly.
+    Its time begins when it is made. Where so many requests per second are read and no more, it is read accordingly.
     """
 
     __slots__ = ("_is_awaited", "_opened_ms", "_rate")
@@ -63,14 +62,6 @@ class LimitedConnection(ClientConnection):
             self._pressure.throttle = self._throttle
         super().connection_made(transport)
 
-    def buffer_updated(self, nbytes: int) -> None:
-        is_more_likely = nbytes == self._reads.offered_bytes
-        super().buffer_updated(nbytes)
-        if is_more_likely and not self._pressure.is_resting:
-            self._pressure.is_resting = True
-            self._adjust_reading()
-            self._loop.call_soon(self._read_on)
-
     def connection_lost(self, error: Exception | None) -> None:
         self._relay.quotas.leave(self)
         self._pressure.throttle = None
@@ -102,11 +93,10 @@ class LimitedConnection(ClientConnection):
         log.info("connection_expired", peer=self.peer, node=self.node_id, reason=reason)
         self.close()
 
-    def _read_on(self) -> None:
-        self._pressure.is_resting = False
+    def _end_rest(self) -> None:
         if self._is_open():
-            self._account()  # before more is read: the broker may have taken nothing
-        self._adjust_reading()
+            self.look_again()  # before more is read: the broker may have taken nothing
+        super()._end_rest()
 
     def _throttle(self, request_count: int) -> None:
         assert self._rate is not None

@@ -1,7 +1,7 @@
 """`ReadBuffer`: how much is read at once of the socket of a client, a broker or a peer."""
 
 import asyncio
-from typing import Final
+from typing import ClassVar, Final
 
 from kproxy.net.relay.buffer_budget import BufferBudget
 
@@ -56,12 +56,20 @@ class ReadBuffer:
 
 
 class SparingProtocol(asyncio.BufferedProtocol):
-    """Has its socket read into `reads`, and `data_received` called as any protocol has that is none of buffers."""
+    """Has its socket read into `reads`, and `data_received` called as any protocol has that is none of buffers.
 
-    __slots__ = ("_reads",)
+    Where `full_reads` in a row were full, or one where the budget is used up, it is not read again before the loop's
+    next turn.
+    """
+
+    full_reads: ClassVar = 1
+    __slots__ = ("_full_reads", "_is_resting", "_reads")
 
     def __init__(self, reads: ReadBuffer) -> None:
         self._reads = reads
+        self._full_reads = 0
+        self._is_resting = False
+        """Whether nothing more is to be read before the loop's next turn."""
 
     def data_received(self, data: bytes) -> None:
         """Take what came."""
@@ -71,7 +79,14 @@ class SparingProtocol(asyncio.BufferedProtocol):
         return self._reads.room()
 
     def buffer_updated(self, nbytes: int) -> None:
+        offered_bytes = self._reads.offered_bytes
+        self._full_reads = self._full_reads + 1 if nbytes == offered_bytes else 0
         self.data_received(self._reads.taken(nbytes))
+        is_enough = self._full_reads >= (self.full_reads if offered_bytes == READ_BYTES else 1)
+        if is_enough and not self._is_resting:
+            self._full_reads, self._is_resting = 0, True
+            self._adjust_reading()
+            asyncio.get_running_loop().call_soon(self._end_rest)
 
     def room_bytes(self) -> int:
         """Return how much may be read for it at once: encrypted bytes, where they are."""
@@ -81,3 +96,11 @@ class SparingProtocol(asyncio.BufferedProtocol):
         """Take what was read elsewhere, and decrypted."""
         self._reads.note(len(data))
         self.data_received(data)
+
+    def _adjust_reading(self) -> None:
+        """Read on, or nothing more for now: `_is_resting` has changed."""
+        raise NotImplementedError
+
+    def _end_rest(self) -> None:
+        self._is_resting = False
+        self._adjust_reading()

@@ -2,7 +2,7 @@
 
 import asyncio
 from functools import partial
-from typing import Final, Protocol, cast
+from typing import ClassVar, Final, Protocol, cast
 
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.dialing import connect
@@ -31,6 +31,10 @@ class TwinOwner(Protocol):
         """Close both sides after what is buffered has left."""
         ...
 
+    def look_again(self) -> None:
+        """Look what waits for slow peers, and read of each what there is room for."""
+        ...
+
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the twin."""
         ...
@@ -49,15 +53,20 @@ class TwinOwner(Protocol):
 
 
 class UpstreamTwin(SparingProtocol):
-    """Hands the broker's bytes to the client connection, and slows the client down when the broker is slow."""
+    """Hands the broker's bytes to the client connection, and slows the client down when the broker is slow.
 
-    __slots__ = ("_client", "_parts_by_ms", "_relay", "address", "node_id", "transport")
+    Most of them are records, which only have to be sent on: to rest takes a quarter of the time that this takes.
+    """
+
+    full_reads: ClassVar = 4
+    __slots__ = ("_client", "_is_wanted", "_parts_by_ms", "_relay", "address", "node_id", "transport")
 
     def __init__(self, client: TwinOwner, relay: Relay, node_id: int, address: HostPort) -> None:
         super().__init__(relay.reads)
         self._client = client
         self._relay = relay
         self._parts_by_ms: int | None = None
+        self._is_wanted = True
         self.node_id = node_id
         self.address = address
         """Where it was dialled."""
@@ -125,13 +134,9 @@ class UpstreamTwin(SparingProtocol):
             self.transport.set_write_buffer_limits(high=high_bytes)
 
     def read(self, *, is_wanted: bool) -> None:
-        """Read from the broker, or nothing more for now."""
-        if not self.is_open or self.transport is None or is_wanted is self.transport.is_reading():
-            return
-        if is_wanted:
-            self.transport.resume_reading()
-        else:
-            self.transport.pause_reading()
+        """Read from the broker, or nothing more for now; after full reads not before the loop's next turn."""
+        self._is_wanted = is_wanted
+        self._adjust_reading()
 
     def close(self) -> None:
         """Close after what is buffered has left; see `close_behind_buffer`."""
@@ -147,6 +152,20 @@ class UpstreamTwin(SparingProtocol):
         """Close now."""
         if self.transport is not None:
             self.transport.abort()
+
+    def _end_rest(self) -> None:
+        if self.is_open:
+            self._client.look_again()  # before more is read: the client may have taken nothing
+        super()._end_rest()
+
+    def _adjust_reading(self) -> None:
+        is_wanted = self._is_wanted and not self._is_resting
+        if not self.is_open or self.transport is None or is_wanted is self.transport.is_reading():
+            return
+        if is_wanted:
+            self.transport.resume_reading()
+        else:
+            self.transport.pause_reading()
 
 
 async def dial(client: TwinOwner, relay: Relay, node_id: int) -> UpstreamTwin:

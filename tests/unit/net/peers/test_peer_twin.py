@@ -15,7 +15,7 @@ from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.whole_answer import WholeAnswer
 from kproxy.net.relay.buffer_budget import BufferBudget
-from kproxy.net.relay.read_buffer import SPARING_READ_BYTES, ReadBuffer
+from kproxy.net.relay.read_buffer import READ_BYTES, SPARING_READ_BYTES, ReadBuffer
 from tests.event_loops import run
 from tests.unit.net.peering import TakenAnswer
 from tests.unit.net.relaying import response
@@ -354,3 +354,23 @@ async def test_a_request_behind_an_answer_that_was_given_up_has_its_own_patience
     assert second.failure is not None
     assert second.failure.reason == "silent"
     assert (loop.time() - asked_at) * 1000 >= extra_patience_ms
+
+
+async def test_a_twin_whose_bytes_nobody_wants_is_not_read_on_after_a_full_read() -> None:
+    # Given
+    transport = WrittenTransport()
+    twin = twin_on(transport)
+    ask(twin, 1)
+    twin.get_buffer(-1)[:8] = struct.pack(">ii", 2 * READ_BYTES, 1)
+
+    # When
+    twin.buffer_updated(READ_BYTES)
+    read = [transport.is_reading()]
+    twin.read(is_wanted=False)
+    await asyncio.sleep(0)
+    read.append(transport.is_reading())
+    twin.read(is_wanted=True)
+    read.append(transport.is_reading())
+
+    # Then
+    assert read == [False, False, True]

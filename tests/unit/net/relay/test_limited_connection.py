@@ -2,20 +2,14 @@
 
 import asyncio
 import socket
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
-from kproxy.net.relay.read_buffer import READ_BYTES, SPARING_READ_BYTES
 from kproxy.net.relay.relay import OpenConnection
-from kproxy.wire import codecs
-from kproxy.wire.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.event_loops import BOTH_LOOPS
-from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, ended, request, response, share_fetch
 from tests.worlds.waiting import until
 
@@ -222,44 +216,3 @@ async def test_a_client_that_is_throttled_slows_nobody_else() -> None:
 
         assert others == [response(1)] * 5
         assert await eager.readexactly(10 * len(response(0)))
-
-
-@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
-@pytest.mark.parametrize(
-    ("is_budget_used_up", "most_bytes"), [(False, READ_BYTES), (True, SPARING_READ_BYTES)]
-)
-async def test_a_client_that_sends_without_end_is_read_once_in_a_turn_of_the_loop(
-    monkeypatch: pytest.MonkeyPatch, most_bytes: int, *, is_budget_used_up: bool
-) -> None:
-    # Given
-    turn, came = 0, Counter[int]()
-
-    async def count_turns() -> None:
-        nonlocal turn
-        while True:
-            await asyncio.sleep(0)
-            turn += 1
-
-    def noted(connection: ClientConnection, data: bytes) -> None:
-        came[turn] += len(data)
-        receive(connection, data)
-
-    receive = ClientConnection.data_received
-    monkeypatch.setattr(ClientConnection, "data_received", noted)
-    records = [TopicProduceData("t", partition_data=[PartitionProduceData(records=bytes(8 * MIB))])]
-    large = b"".join(codecs.encode_request(0, 9, 1, "client", ProduceRequest(acks=-1, topic_data=records)))
-    async with (
-        ScriptedBroker() as broker,
-        RelayUnderTest(broker.port, max_request_bytes=16 * MIB) as under_test,
-    ):
-        under_test.tasks.spawn(count_turns(), name="turns")
-        under_test.relay.budget.note_waiting("others", (256 * MIB + 1) * is_budget_used_up)
-        _, writer = await under_test.connect()
-
-        # When
-        writer.write(large)
-        await broker.until_received(len(large))
-        writer.close()
-
-    # Then
-    assert max(came.values()) <= most_bytes
