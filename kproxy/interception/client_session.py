@@ -93,8 +93,7 @@ class ClientSession:
         on_topic_change: Callable[[TopicChange], None] = lambda _: None,
         sasl: SaslWatch | None = None,
     ) -> None:
-        self._routes = routes
-        self._rewriter = rewriter
+        self._routes, self._rewriter = routes, rewriter
         self._request_counts = request_counts
         self.slots = OwedResponses()
         """The responses that are owed, oldest first; the shell changes none."""
@@ -305,7 +304,8 @@ class ClientSession:
         decided = decide_held_request(head, frame, self._routes, self._rewriter, broker_version=newest)
         if isinstance(decided, StreamedOn):
             self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
-            self._owe(head, decided.disposition)
+            if decided.is_answered:
+                self._owe(head, decided.disposition)
             return False
         self._count(head)
         return self._follow(decided, head, frame)

@@ -26,11 +26,12 @@ from kproxy.interception.translations import FIRST_BATCHED, LOWEST_TRANSLATED, T
 from kproxy.wire import codecs, group_ids
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
-from kproxy.wire.frames import RequestHead
+from kproxy.wire.frames import LENGTH_BYTES, RequestHead
 from kproxy.wire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.join_group_request import JoinGroupRequest
 from kproxy.wire.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kproxy.wire.produce_acks import NO_ACKS, acks_of_produce
 from kproxy.wire.request_prefixes import MAX_PREFIX_BYTES
 from kproxy.wording import counted
 
@@ -62,9 +63,10 @@ class Relayed:
 
 @dataclass(frozen=True, slots=True)
 class StreamedOn:
-    """It goes to the broker as if it had never been held, and gets an answer."""
+    """It goes to the broker as if it had never been held; `is_answered` tells whether that answers it."""
 
     disposition: Disposition
+    is_answered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +179,12 @@ def _request_of_group(head: RequestHead, frame: memoryview) -> DecodedRequest:
 
 def _group_of(head: RequestHead, frame: memoryview) -> str | None:
     """Return the group id among the first fields of a request; None where it is not to be found."""
-    prefix = bytes(4) + bytes(frame[:MAX_PREFIX_BYTES])
-    return group_ids.group_id_of(prefix, head.api_key, head.api_version)
+    return group_ids.group_id_of(_prefix(frame), head.api_key, head.api_version)
+
+
+def _prefix(frame: memoryview) -> bytes:
+    """Return what the first fields stand in, behind room for the length."""
+    return bytes(LENGTH_BYTES) + bytes(frame[:MAX_PREFIX_BYTES])
 
 
 def _closed(
@@ -212,7 +218,11 @@ def _open_or_closed(
             if denied.left is None:
                 return AnsweredAtOnce(denied.answer)
             return Translated(request.client_id, head.api_version, denied.left)
-    return StreamedOn(disposition) if disposition in _UNHELD else None
+    return StreamedOn(disposition, _is_answered(head, frame)) if disposition in _UNHELD else None
+
+
+def _is_answered(head: RequestHead, frame: memoryview) -> bool:
+    return head.api_key != ApiKey.PRODUCE or acks_of_produce(_prefix(frame), head.api_version) != NO_ACKS
 
 
 def _refuse_large(head: RequestHead, frame: memoryview, routes: RoutingTable) -> None:

@@ -107,6 +107,27 @@ def test_everything_else_goes_on_byte_for_byte_in_whatever_pieces(piece: int) ->
     assert conversation.broker_sends(fetched + passed) == fetched + passed
 
 
+@pytest.mark.parametrize(("acks", "owed"), [(1, 2), (0, 1)])
+def test_a_produce_that_is_held_in_vain_is_owed_an_answer_only_if_it_wants_one(acks: int, owed: int) -> None:
+    # Given: so much without records that the rest is searched for the name, which stands in a record
+    conversation, refused = a_conversation()
+    nothing = [PartitionProduceData(index) for index in range(100)]
+    mentioned = PartitionProduceData(100, STATE.encode())
+    data = [TopicProduceData("orders", partition_data=[*nothing, mentioned])]
+    stream = request(PRODUCE, 9, 1, ProduceRequest(acks=acks, topic_data=data)) + fetch(2, "orders")
+
+    # When
+    sent = conversation.client_sends(stream)
+
+    # Then
+    assert sent == stream
+    assert conversation.session.owed_responses == owed
+    assert not refused
+    if not acks:
+        fetched = response(FETCH, 11, 2, FetchResponse())
+        assert conversation.broker_sends(fetched) == fetched
+
+
 def test_a_large_produce_that_names_one_before_it_is_sent_on_is_answered() -> None:
     conversation, refused = a_conversation()
     sent = conversation.client_sends(produce(1, "orders", STATE, size=50_000))
