@@ -396,6 +396,5 @@ class ClientSession:
         return [len(frame).to_bytes(4, "big"), frame]
 
     def _settle_head(self) -> None:
-        """Send the answers at the head of the queue that are ready."""
-        while self.slots and self.slots[0].buffers is not None:
+        while self.slots and self.slots[0].buffers is not None:  # it is at the head of the queue, and ready
             self.responses.for_client.extend(self.slots.drop_first().buffers or ())

@@ -96,10 +96,8 @@ class ClientConnection(SparingProtocol):
             self.relayed.more_arrived()
 
     def eof_received(self) -> bool:
-        """Close, unless a broker's answer is owed: a client may shut its writing side and read on, or want no answers.
-
-        A request that kproxy itself answers does not count: nobody waits for records of a share group any more.
-        """
+        """Close, unless a broker's answer is owed: a client may shut its writing side and read on, or want none."""
+        # What kproxy itself answers does not count: nobody waits for records of a share group any more.
         self._times.client_ms = self._now_ms()
         self._at_eof = self.session.is_busy and not self.session.is_barred
         if self._at_eof:
@@ -224,9 +222,10 @@ class ClientConnection(SparingProtocol):
 
     def abort(self) -> None:
         """Close both sides now."""
-        for end in (self.transport, self._twin):
-            if end is not None:
-                end.abort()
+        if self.transport is not None:
+            self.transport.abort()
+        if self._twin is not None:
+            self._twin.abort()
 
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)
