@@ -18,7 +18,8 @@ from kproxy.telemetry import logs
 log = logs.logger("net.relay.relay")
 
 HANDSHAKE_SECONDS: Final = 10.0
-"""How long a handshake may take: longer than any client on a slow line needs, shorter than its patience (30 s)."""
+"""How long a handshake may take: longer than any client on a slow line needs, shorter than its patience (30 s). Where
+very many begin together, their first words wait for up to twice as long beside that, see `PacedProtocol.shaken`."""
 
 _PAUSE_SECONDS: Final = 0.5
 """After a failed accept: what it lacks, as file descriptors, has to come back first."""
@@ -161,12 +162,23 @@ class NewcomerHandshake:
 
     def __init__(self, served: AdmittedProtocol, context: ssl.SSLContext) -> None:
         self.served = served
-        self.paced = PacedProtocol(cast("asyncio.Protocol", served), context, server_side=True)
+        client = cast("asyncio.Protocol", served)
+        self.paced = PacedProtocol(client, context, server_side=True, is_stranger=True)
 
     @property
     def heard_ms(self) -> int | None:
-        """When its client last said something."""
+        """When its client last said something, or that was taken in."""
         return self.paced.heard_ms
+
+    @property
+    def begun_ms(self) -> int | None:
+        """When what it said was first taken in."""
+        return self.paced.begun_ms
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether what it said waits to be taken in."""
+        return self.paced.is_waiting
 
     def give_way(self) -> bool:
         """End it, unless it is done: then its client is served, and counts. What it held is free when that returns."""

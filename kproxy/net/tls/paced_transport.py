@@ -74,6 +74,7 @@ class PacedTransport(asyncio.Transport):
         "_high_bytes",
         "_is_closing",
         "_is_full",
+        "_is_held",
         "_is_tcp_full",
         "_left_bytes",
         "_look",
@@ -104,6 +105,7 @@ class PacedTransport(asyncio.Transport):
         self._queued_bytes = 0
         self._high_bytes, self._low_bytes = SLICE_BYTES, SLICE_BYTES // 4
         self._is_full = self._is_tcp_full = self._is_closing = self._has_said_last_word = False
+        self._is_held = False
         self._turn: asyncio.Handle | None = None
         self.is_read = True
         """Whether what comes is wanted; the TCP transport may rest all the same until the loop's next turn."""
@@ -123,6 +125,11 @@ class PacedTransport(asyncio.Transport):
     def is_closing(self) -> bool:
         return self._is_closing or self._tcp.is_closing()
 
+    @property
+    def may_read(self) -> bool:
+        """Whether what comes is wanted, and nothing forbids to read it now."""
+        return self.is_read and not self._is_held
+
     def is_reading(self) -> bool:
         return self.is_read and not self._tcp.is_closing()
 
@@ -134,7 +141,7 @@ class PacedTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         if not self._is_closing:
             self.is_read = True
-            self._tcp.resume_reading()
+            self._read_on()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Set the limits; None is a slice for `high`, and a quarter of `high` for `low`."""
@@ -211,6 +218,16 @@ class PacedTransport(asyncio.Transport):
         self._feed()
         self._note_taken()
 
+    def hold(self) -> None:
+        """Read nothing, whatever is wanted, until `let_go`."""
+        self._is_held = True
+        if not self._tcp.is_closing():
+            self._tcp.pause_reading()
+
+    def let_go(self) -> None:
+        """Take `hold` back; whoever calls that reads on."""
+        self._is_held = False
+
     def flush(self) -> None:
         """Send what TLS has to say by itself: answers of its own, alerts."""
         if self._outgoing.pending and not self._tcp.is_closing():
@@ -235,6 +252,10 @@ class PacedTransport(asyncio.Transport):
             self._look = None
 
     # ------------------------------------------------ private
+
+    def _read_on(self) -> None:
+        if self.may_read and not self._tcp.is_closing():
+            self._tcp.resume_reading()
 
     def _feed(self) -> None:
         if self._turn is not None:
@@ -288,9 +309,8 @@ class PacedTransport(asyncio.Transport):
         with suppress(ssl.SSLError):  # the peer has yet to say its own, or TLS has failed
             self._tls.unwrap()
         self.flush()
-        if not self._tcp.is_closing():
-            self.is_read = True
-            self._tcp.resume_reading()
+        self.is_read = True
+        self._read_on()
 
     def _look_later(self) -> None:
         self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_whether_all_left)

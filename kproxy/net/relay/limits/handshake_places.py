@@ -10,11 +10,13 @@ SILENT_MS: Final = 1_000
 needs a round trip to speak at all."""
 
 STILL_MS: Final = 3_000
-"""Who has begun, and says nothing more for so long, is silent, too: longer than any client on a slow line takes."""
+"""Who has begun, and says nothing more for so long, is silent, too: longer than any client on a slow line takes. Who
+waits for a turn of the loop that has time for what it said is not."""
 
 SLOW_MS: Final = 3_000
-"""Who is not done so long after it was accepted gives way whatever it says, if nobody is silent: a byte now and then
-would hold a place for all the time that a handshake may take."""
+"""Who is not done so long after its first word was taken in gives way whatever it says, if nobody is silent: a byte now
+and then would hold a place for all the time that a handshake may take. How long its first word waited is not its doing,
+and who gave way then would have waited for nothing; all later waits count."""
 
 
 class Handshake(Protocol):
@@ -22,7 +24,17 @@ class Handshake(Protocol):
 
     @property
     def heard_ms(self) -> int | None:
-        """When its client last said something, by the loop's clock; None before it has."""
+        """When its client last said something, or that was taken in, by the loop's clock; None before it has spoken."""
+        ...
+
+    @property
+    def begun_ms(self) -> int | None:
+        """When what it said was first taken in; None before that."""
+        ...
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether what it said waits to be taken in."""
         ...
 
     def give_way(self) -> bool:
@@ -35,8 +47,8 @@ class HandshakePlaces:
 
     A client says something within a round trip; whoever stays silent for `SILENT_MS` is none, or can come back. So the
     oldest of the silent ones gives way. Those who speak do not before `SLOW_MS` are over: many honest clients at once
-    would drive each other out for ever. When a loop is so late that honest ones take longer, all who have spoken are
-    heard in each turn of it, and one at each port gives way.
+    would drive each other out for ever. Where so many begin that their first words wait for longer, in a line that goes
+    on by itself, newcomers wait, too: nobody gives way before it was its turn.
     """
 
     __slots__ = ("_most", "_under_way")
@@ -80,10 +92,13 @@ class HandshakePlaces:
             if heard_ms is None:
                 if now_ms - since_ms >= SILENT_MS:
                     return handshake
-            elif still is None and now_ms - heard_ms >= STILL_MS:
+            elif still is None and not handshake.is_waiting and now_ms - heard_ms >= STILL_MS:
                 still = handshake
         return still
 
     def _slow(self, now_ms: int) -> Handshake | None:
-        oldest = next(iter(self._under_way.items()), None)
-        return oldest[0] if oldest is not None and now_ms - oldest[1] >= SLOW_MS else None
+        for handshake in self._under_way:
+            begun_ms = handshake.begun_ms
+            if begun_ms is not None and now_ms - begun_ms >= SLOW_MS:
+                return handshake
+        return None

@@ -7,11 +7,17 @@ from kproxy.net.relay.limits.handshake_places import SILENT_MS, SLOW_MS, STILL_M
 
 @dataclass(eq=False)
 class Handshake:
-    """One that is under way."""
+    """One that is under way; `begun_ms` is `heard_ms` if it does not wait."""
 
     heard_ms: int | None = None
+    begun_ms: int | None = None
+    is_waiting: bool = False
     gave_way: bool = False
     is_done: bool = False
+
+    def __post_init__(self) -> None:
+        if self.begun_ms is None and not self.is_waiting:
+            self.begun_ms = self.heard_ms
 
     def give_way(self) -> bool:
         """Note it, unless it is done."""
@@ -76,10 +82,11 @@ def test_who_has_begun_and_says_nothing_more_gives_way_when_nobody_is_silent_fro
 
 
 def test_who_speaks_without_end_gives_way_the_oldest_first_when_nobody_is_silent_or_still() -> None:
-    speaking, oldest, younger, still = (Handshake(heard_ms=SLOW_MS) for _ in range(4))
-    still.heard_ms = SLOW_MS - STILL_MS
+    oldest, younger = (Handshake(heard_ms=SLOW_MS, begun_ms=0) for _ in range(2))
+    still = Handshake(heard_ms=SLOW_MS - STILL_MS, begun_ms=1)
+    speaking = Handshake(heard_ms=SLOW_MS, begun_ms=1)
     places = full_of(oldest, younger, still)
-    places.enter(speaking, 1)
+    places.enter(speaking, 0)
 
     given_way = []
     while places.turn_away(SLOW_MS):
@@ -90,6 +97,29 @@ def test_who_speaks_without_end_gives_way_the_oldest_first_when_nobody_is_silent
         [False, True, False, True],
         [False, True, True, True],
     ]
+
+
+def test_whose_first_word_waits_gives_way_to_nobody_for_that() -> None:
+    places = full_of(Handshake(heard_ms=0, is_waiting=True), Handshake(heard_ms=1, is_waiting=True))
+
+    assert not places.has_room(10 * SLOW_MS)
+
+
+def test_whose_next_word_waits_is_not_still_and_slow_all_the_same() -> None:
+    waiting = Handshake(heard_ms=0, begun_ms=1, is_waiting=True)
+    places = full_of(waiting)
+
+    assert not places.has_room(SLOW_MS)
+    assert places.has_room(SLOW_MS + 1)
+
+    assert waiting.gave_way
+
+
+def test_who_waited_for_long_has_its_time_from_then_on() -> None:
+    places = full_of(Handshake(heard_ms=7 * SLOW_MS, begun_ms=7 * SLOW_MS))
+
+    assert not places.has_room(8 * SLOW_MS - 1)
+    assert places.has_room(8 * SLOW_MS)
 
 
 def test_who_is_done_in_this_very_turn_does_not_give_way_and_has_no_place_any_more() -> None:
