@@ -76,6 +76,7 @@ class PacedTransport(asyncio.Transport):
         "_is_full",
         "_is_held",
         "_is_tcp_full",
+        "_is_unsaid",
         "_left_bytes",
         "_look",
         "_low_bytes",
@@ -105,7 +106,7 @@ class PacedTransport(asyncio.Transport):
         self._queued_bytes = 0
         self._high_bytes, self._low_bytes = SLICE_BYTES, SLICE_BYTES // 4
         self._is_full = self._is_tcp_full = self._is_closing = self._has_said_last_word = False
-        self._is_held = False
+        self._is_held = self._is_unsaid = False
         self._turn: asyncio.Handle | None = None
         self.is_read = True
         """Whether what comes is wanted; the TCP transport may rest all the same until the loop's next turn."""
@@ -128,7 +129,7 @@ class PacedTransport(asyncio.Transport):
     @property
     def may_read(self) -> bool:
         """Whether what comes is wanted, and nothing forbids to read it now."""
-        return self.is_read and not self._is_held
+        return self.is_read and not self._is_held and not self._is_unsaid
 
     def is_reading(self) -> bool:
         return self.is_read and not self._tcp.is_closing()
@@ -215,8 +216,12 @@ class PacedTransport(asyncio.Transport):
     def go_on(self) -> None:
         """Encrypt what waits: the TCP transport takes more."""
         self._is_tcp_full = False
+        self._say_own()
         self._feed()
         self._note_taken()
+        if self._is_unsaid:
+            self._is_unsaid = False
+            self._read_on()
 
     def hold(self) -> None:
         """Read nothing, whatever is wanted, until `let_go`."""
@@ -229,9 +234,15 @@ class PacedTransport(asyncio.Transport):
         self._is_held = False
 
     def flush(self) -> None:
-        """Send what TLS has to say by itself: answers of its own, alerts."""
-        if self._outgoing.pending and not self._tcp.is_closing():
-            self._tcp.write(self._outgoing.read())
+        """Send what TLS has to say by itself: answers of its own, alerts.
+
+        While the TCP transport has enough that waits, and what would make it more is not read.
+        """
+        if not self._is_tcp_full:
+            self._say_own()
+        elif self._outgoing.pending and not self._tcp.is_closing():
+            self._is_unsaid = True
+            self._tcp.pause_reading()
 
     def end(self) -> None:
         """Drop what waits, and close: the peer has said that it wants nothing more, or TLS has failed."""
@@ -256,6 +267,10 @@ class PacedTransport(asyncio.Transport):
     def _read_on(self) -> None:
         if self.may_read and not self._tcp.is_closing():
             self._tcp.resume_reading()
+
+    def _say_own(self) -> None:
+        if self._outgoing.pending and not self._tcp.is_closing():
+            self._tcp.write(self._outgoing.read())
 
     def _feed(self) -> None:
         if self._turn is not None:
@@ -308,7 +323,7 @@ class PacedTransport(asyncio.Transport):
         self._has_said_last_word = True
         with suppress(ssl.SSLError):  # the peer has yet to say its own, or TLS has failed
             self._tls.unwrap()
-        self.flush()
+        self._say_own()
         self.is_read = True
         self._read_on()
 

@@ -1,6 +1,7 @@
 """A client with TLS of its own hands, which neither reads, closes nor answers what it is not told to."""
 
 import asyncio
+import socket
 import ssl
 from contextlib import suppress
 from typing import Self
@@ -22,9 +23,24 @@ class TlsClient:
         """Whether the other end has said close_notify."""
 
     @classmethod
-    async def connected(cls, port: int, tls: Fixed | None = None) -> Self:
-        """Return one whose handshake is done. Raises ssl.SSLError, ConnectionError."""
-        client = cls(*await asyncio.open_connection(BIND_HOST, port, limit=_AT_ONCE), tls or dialling())
+    async def connected(
+        cls, port: int, tls: Fixed | None = None, *, receives_bytes: int | None = None
+    ) -> Self:
+        """Return one whose handshake is done. Raises ssl.SSLError, ConnectionError.
+
+        What it has not read is in its host, up to some `receives_bytes`, and in the reader, up to twice its limit.
+        """
+        own_end = socket.socket()
+        own_end.setblocking(False)
+        if receives_bytes is not None:
+            own_end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives_bytes)
+        try:
+            await asyncio.get_running_loop().sock_connect(own_end, (BIND_HOST, port))
+        except BaseException:
+            own_end.close()
+            raise
+        limit = _AT_ONCE if receives_bytes is None else receives_bytes
+        client = cls(*await asyncio.open_connection(sock=own_end, limit=limit), tls or dialling())
         while True:
             try:
                 client._end.do_handshake()
@@ -86,6 +102,14 @@ class TlsClient:
                     self.was_told = True
                     return bytes(received)
                 received += chunk
+
+    def drop_what_comes(self) -> None:
+        """Read on, and drop it as it is."""
+        self._dropping = asyncio.get_running_loop().create_task(self._drop())
+
+    async def _drop(self) -> None:
+        while await self._reader.read(_AT_ONCE):
+            pass
 
     def close(self) -> None:
         """Close the connection, without close_notify."""

@@ -57,6 +57,16 @@ class Served(asyncio.Protocol):
         self.error = error
 
 
+class SlowlyServed(Served):
+    """Has a thousand bytes read at once."""
+
+    def room_bytes(self) -> int:
+        return 1000
+
+    def take_read(self, data: bytes) -> None:
+        self.data_received(data)
+
+
 class HeldLine(StepLine):
     """A line in which everybody waits for the test."""
 
@@ -579,10 +589,35 @@ async def test_what_is_large_and_thought_to_cost_much_arrives_all_the_same(
     client.close()
 
 
-async def forging(port: Port, directory: Path) -> tuple[TlsClient, ForgedRecords]:
+async def test_answers_to_key_updates_that_nobody_reads_do_not_pile_up(port: Port, tmp_path: Path) -> None:
+    # Given
+    port.served_by = SlowlyServed
+    client, forged = await forging(port, tmp_path, receives_bytes=4096)
+    transport = port.served.transport
+    assert transport is not None
+    own_end = transport.get_extra_info("socket")
+    own_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    transport._tcp.set_write_buffer_limits(high=4096)
+
+    # When
+    await client.send_raw(forged.key_updates(6_000, are_answered=True) + forged.data(b"behind"))
+    unread_bytes = await settled(transport.get_write_buffer_size)
+
+    # Then
+    assert unread_bytes < 16 * 1024
+    assert transport._outgoing.pending < 16 * 1024
+    assert not port.served.received
+    client.drop_what_comes()
+    await until(lambda: port.served.received == b"behind")
+    client.close()
+
+
+async def forging(
+    port: Port, directory: Path, *, receives_bytes: int | None = None
+) -> tuple[TlsClient, ForgedRecords]:
     """Return a client whose handshake is done, and what makes its records from now on."""
     tls, key_log = dialling(), directory / "keys"
     tls.context.keylog_filename = str(key_log)
-    client = await TlsClient.connected(port.number, tls)
+    client = await TlsClient.connected(port.number, tls, receives_bytes=receives_bytes)
     await until(lambda: port.served.calls == ["made"])
     return client, ForgedRecords.of(key_log)
