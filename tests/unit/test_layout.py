@@ -31,6 +31,8 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/application/share_service.py": "wiring; every test of a running kproxy",
     "kproxy/application/client_ports.py": "tests/unit/application/test_ending_with_tls.py, tests/kafka/test_tls.py",
     "kproxy/application/tls_vitals.py": "tests/kafka/test_tls.py",
+    "kproxy/net/tls/handing_on.py": "tests/unit/net/tls/test_handshake_turns.py, "
+    "tests/unit/net/tls/test_floods_of_messages.py",
     "kproxy/net/tls/__init__.py": "tests/unit/net/tls/test_dialing_with_tls.py",
     "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",
     "kproxy/clients/failures.py": "classes without behaviour; tests/unit/cli/test_exit_codes.py has their exit codes",

@@ -1,7 +1,4 @@
-"""Steps of handshakes wait for a turn of the loop that has time for them, and what waits neither grows nor stays.
-
-So does what comes behind a handshake and makes TLS work rather than say something; all else passes those who wait.
-"""
+"""Steps of handshakes wait for a turn of the loop that has time for them, and what waits neither grows nor stays."""
 
 import asyncio
 import gc
@@ -9,145 +6,23 @@ import socket
 import ssl
 import struct
 from collections import Counter
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import cast
 
 import pytest
 
-from kproxy.net.tls import byte_costs, paced_protocol
+from kproxy.net.tls import byte_costs
 from kproxy.net.tls.paced_protocol import PacedProtocol
-from kproxy.net.tls.paced_transport import RECORD_BYTES, PacedTransport
-from kproxy.net.tls.step_line import MOST_IN_A_TURN, Row, StepLine, Stepping, step_line_of_this_loop
-from tests.event_loops import BOTH_LOOPS, async_fixture
-from tests.unit.net.forged_records import ForgedRecords
+from kproxy.net.tls.paced_transport import RECORD_BYTES
+from kproxy.net.tls.step_line import MOST_IN_A_TURN, Row
+from tests.event_loops import BOTH_LOOPS
 from tests.unit.net.relaying import settled
 from tests.unit.net.tls_client import TlsClient
-from tests.unit.net.tls_contexts import dialling, listening
+from tests.unit.net.tls_contexts import dialling
+from tests.unit.net.tls_handshakes import BIND_HOST, HeldLine, Port, Served
 from tests.worlds.waiting import until, until_all_wait
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
-BIND_HOST = "127.0.0.1"
 LARGE_BYTES = 1 << 20
-
-
-class Served(asyncio.Protocol):
-    """Notes what it is told."""
-
-    def __init__(self) -> None:
-        self.transport: PacedTransport | None = None
-        self.received = bytearray()
-        self.calls: list[str] = []
-        self.error: Exception | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("PacedTransport", transport)
-        self.calls.append("made")
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-
-    def eof_received(self) -> None:
-        self.calls.append("eof")
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.calls.append("lost")
-        self.error = error
-
-
-class SlowlyServed(Served):
-    """Has a thousand bytes read at once."""
-
-    def room_bytes(self) -> int:
-        return 1000
-
-    def take_read(self, data: bytes) -> None:
-        self.data_received(data)
-
-
-class HeldLine(StepLine):
-    """A line in which everybody waits for the test."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: dict[Stepping, Row] = {}
-
-    def __len__(self) -> int:
-        return len(self.waiting)
-
-    def begin(self, stepping: Stepping, row: Row) -> None:
-        self.waiting[stepping] = row
-
-    def stand(self, stepping: Stepping, row: Row) -> None:
-        self.waiting[stepping] = row
-
-    def leave(self, stepping: Stepping) -> None:
-        self.waiting.pop(stepping, None)
-
-    async def go_on(self) -> Row:
-        """Let the first one take its step, once there is one; return in which row it was."""
-        await until(lambda: bool(self.waiting))
-        stepping, row = next(iter(self.waiting.items()))
-        del self.waiting[stepping]
-        stepping.take_step()
-        return row
-
-
-@dataclass
-class Port:
-    """Where clients are accepted."""
-
-    number: int = 0
-    accepted: list[PacedProtocol[Served]] = field(default_factory=list)
-    context: ssl.SSLContext = field(default_factory=lambda: listening().context)
-    served_by: type[Served] = Served
-
-    def make(self) -> PacedProtocol[Served]:
-        """Return what serves the next connection."""
-        self.accepted.append(
-            PacedProtocol(self.served_by(), self.context, server_side=True, is_stranger=True)
-        )
-        return self.accepted[-1]
-
-    @property
-    def served(self) -> Served:
-        """What serves the only connection."""
-        (paced,) = self.accepted
-        return paced.protocol
-
-    async def connect(self) -> asyncio.StreamWriter:
-        """Connect, and say nothing; return when that was accepted."""
-        count = len(self.accepted)
-        _, writer = await asyncio.open_connection(BIND_HOST, self.number)
-        await until(lambda: len(self.accepted) > count)
-        return writer
-
-
-@async_fixture
-async def port() -> AsyncIterator[Port]:
-    """Return one, and see to it that its connections have ended when the loop does."""
-    made = Port()
-    server = await asyncio.get_running_loop().create_server(made.make, BIND_HOST, 0, backlog=1024)
-    made.number = server.sockets[0].getsockname()[1]
-    try:
-        yield made
-    finally:
-        server.close()
-        for paced in made.accepted:
-            paced.cut_off(ConnectionAbortedError())
-            if paced.protocol.transport is not None:
-                paced.protocol.transport.abort()
-        await until(lambda: all(each._tcp is None for each in made.accepted))
-
-
-@pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> HeldLine:
-    """Return the line of all connections that are made from now on."""
-    line = HeldLine()
-    monkeypatch.setattr(paced_protocol, "step_line_of_this_loop", lambda: line)
-    return line
 
 
 def hello() -> bytes:
@@ -492,132 +367,3 @@ async def test_a_protocol_that_raises_when_it_is_made_is_cut_off(port: Port, hel
 
     await until(lambda: port.served.calls == ["made", "lost"])
     connecting.result().close()
-
-
-@pytest.mark.parametrize("are_answered", [False, True])
-async def test_a_flood_of_key_updates_is_decrypted_in_many_turns(
-    port: Port, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, are_answered: bool
-) -> None:
-    # Given: however fast the machine is
-    monkeypatch.setattr(byte_costs, "LONG_SECONDS_PER_BYTE", 0.0)
-    client, forged = await forging(port, tmp_path)
-    turn, fed_in = 0, Counter[int]()
-    (paced,) = port.accepted
-
-    class Counted:
-        """What is decrypted next, counted."""
-
-        def __init__(self, incoming: ssl.MemoryBIO) -> None:
-            self._incoming = incoming
-
-        def write(self, data: memoryview) -> int:
-            fed_in[turn] += len(data)
-            return self._incoming.write(data)
-
-        @property
-        def pending(self) -> int:
-            return self._incoming.pending
-
-    async def count_turns() -> None:
-        nonlocal turn
-        while True:  # until it is cancelled
-            await asyncio.sleep(0)
-            turn += 1
-
-    paced._incoming = Counted(paced._incoming)  # type: ignore[assignment]
-    flood = forged.key_updates(5_000, are_answered=are_answered)
-    transport = port.served.transport
-    assert transport is not None
-    transport.pause_reading()
-    await client.send_raw(flood + forged.data(b"behind"))
-
-    # When
-    async with asyncio.TaskGroup() as tasks:
-        counting = tasks.create_task(count_turns())
-        transport.resume_reading()
-        await until(lambda: port.served.received == b"behind")
-        counting.cancel()
-
-    # Then: one that was not looked at, and two turns of pieces
-    assert fed_in.total() >= len(flood)
-    assert max(fed_in.values()) <= RECORD_BYTES + (2 * MOST_IN_A_TURN + 1) * byte_costs.LOOK_BYTES
-    client.close()
-
-
-async def test_who_costs_much_beside_too_many_others_who_do_is_ended(
-    port: Port, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given
-    monkeypatch.setattr(paced_protocol, "MOST_COSTLY", 0)
-    monkeypatch.setattr(byte_costs, "LONG_SECONDS_PER_BYTE", 0.0)
-    client, forged = await forging(port, tmp_path)
-
-    # When
-    await client.send_raw(forged.key_updates(2_000, are_answered=False))
-
-    # Then
-    await until(lambda: port.served.calls == ["made", "lost"])
-    assert isinstance(port.served.error, ConnectionAbortedError)
-    assert len(step_line_of_this_loop()) == 0
-    client.close()
-
-
-async def test_what_is_large_and_thought_to_cost_much_arrives_all_the_same(
-    port: Port, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given
-    monkeypatch.setattr(byte_costs, "LONG_SECONDS_PER_BYTE", 0.0)
-    client = await TlsClient.connected(port.number)
-    message = bytes(range(256)) * (LARGE_BYTES // 256)
-    await until(lambda: port.served.calls == ["made"])
-    transport = port.served.transport
-    assert transport is not None
-
-    # When: whom it is for pauses, and goes on, as it likes
-    async with asyncio.TaskGroup() as tasks:
-        sending = tasks.create_task(client.send(message))
-        while not sending.done():
-            transport.pause_reading()
-            await asyncio.sleep(0.001)
-            transport.resume_reading()
-            await asyncio.sleep(0)
-            assert len(port.accepted[0]._came) <= paced_protocol._READ_BYTES
-
-    # Then
-    await until(lambda: len(port.served.received) == len(message))
-    assert port.served.received == message
-    client.close()
-
-
-async def test_answers_to_key_updates_that_nobody_reads_do_not_pile_up(port: Port, tmp_path: Path) -> None:
-    # Given
-    port.served_by = SlowlyServed
-    client, forged = await forging(port, tmp_path, receives_bytes=4096)
-    transport = port.served.transport
-    assert transport is not None
-    own_end = transport.get_extra_info("socket")
-    own_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    transport._tcp.set_write_buffer_limits(high=4096)
-
-    # When
-    await client.send_raw(forged.key_updates(6_000, are_answered=True) + forged.data(b"behind"))
-    unread_bytes = await settled(transport.get_write_buffer_size)
-
-    # Then
-    assert unread_bytes < 16 * 1024
-    assert transport._outgoing.pending < 16 * 1024
-    assert not port.served.received
-    client.drop_what_comes()
-    await until(lambda: port.served.received == b"behind")
-    client.close()
-
-
-async def forging(
-    port: Port, directory: Path, *, receives_bytes: int | None = None
-) -> tuple[TlsClient, ForgedRecords]:
-    """Return a client whose handshake is done, and what makes its records from now on."""
-    tls, key_log = dialling(), directory / "keys"
-    tls.context.keylog_filename = str(key_log)
-    client = await TlsClient.connected(port.number, tls, receives_bytes=receives_bytes)
-    await until(lambda: port.served.calls == ["made"])
-    return client, ForgedRecords.of(key_log)
