@@ -35,12 +35,13 @@ def memory_share(configured_bytes: int | None, root: Path = Path("/")) -> Memory
     """
     if configured_bytes is not None:
         return MemoryShare(configured_bytes, "kproxy.max.buffered.bytes")
-    limit_bytes, what = _limit(root)
+    limit_bytes, what = memory_limit(root)
     budget_bytes = max(LEAST_BYTES, min(limit_bytes // CONNECTIONS_PART, MOST_BYTES))
     return MemoryShare(budget_bytes, f"auto: {what} is {counted(limit_bytes, 'byte')}")
 
 
-def _limit(root: Path) -> tuple[int, str]:
+def memory_limit(root: Path = Path("/")) -> tuple[int, str]:
+    """Return how many bytes this process may use, and what says so. Files are looked for under `root`."""
     physical_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limits = [(limit, str(file)) for file in _limit_files(root) if (limit := _number_in(file))]
     # Without a limit version 1 has a number near 2^63.
