@@ -112,9 +112,10 @@ class KnownNames:
         return live | {topic: name for group in groups for topic, name in group.state_topic_names.items()}
 
     def _groups(self, group_id: str | None) -> Collection[ShareGroup]:
-        wanted = self.coordinator.group_ids if group_id is None else (GroupId(group_id),)
-        found = (self.coordinator.find(each) for each in wanted)
-        return [group for group in found if group is not None]
+        if group_id is None:
+            return self.coordinator.known.made()
+        group = self.coordinator.find(GroupId(group_id))
+        return () if group is None else (group,)
 
     def _live(self) -> Iterable[SharePartitionKey]:
         return self.directory.keys()

@@ -17,7 +17,11 @@ from kproxy.settings import HostPort
 def admin_server(listener: HostPort, parts: AdminParts, views: ProcessViews) -> AdminServer:
     """Build the server; it does not listen yet."""
     series = GroupSeries(
-        parts.share_groups.directory, parts.share_groups.counters, parts.topic_name, metrics=parts.metrics
+        parts.share_groups.directory,
+        parts.share_groups.counters,
+        parts.topic_name,
+        coordinator=parts.share_groups.coordinator,
+        metrics=parts.metrics,
     )
     series.register()
     # The machine's own name leads here wherever others than this machine reach the port.

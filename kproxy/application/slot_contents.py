@@ -25,8 +25,6 @@ class _BySlot:
     """Another one when something is held that is not in here."""
     fetched_ids: Mapping[int, Sequence[GroupId]]
     """Groups with something that is live, being loaded, remembered since it was live, or that a fetch waits for."""
-    group_ids: Mapping[int, Sequence[str]]
-    """Groups that are there, or have configured something."""
     sessions: Mapping[int, Sequence[ShareSession]]
 
 
@@ -34,8 +32,9 @@ class SlotContents:
     """Implements `SlotListener` over the share groups of the process.
 
     One connection that ends, or another process that takes over, makes all slots be lost in one turn of the event loop,
-    and nothing may serve from any of them a moment longer. So the groups and sessions that are held are looked through
-    once for all of them, and share-partitions of a slot's groups alone, in portions: with their group they end at once.
+    and nothing may serve from any of them a moment longer. So sessions, and the groups that something is live of, are
+    looked through once for all of them, and share-partitions of a slot's groups alone, in portions: with their group
+    they end at once. Groups that are there, or have configured something, are kept by slot: nobody looks through them.
     """
 
     def __init__(self, directory: SlotDirectory, share_groups: Callable[[], ShareGroups]) -> None:
@@ -43,6 +42,7 @@ class SlotContents:
         self._share_groups = share_groups
         self._last: _BySlot | None = None
         self._places = _Places()
+        self._arranged: tuple[ShareGroups, StateSlots] | None = None
 
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
@@ -51,7 +51,8 @@ class SlotContents:
 
         Fetches that wait for one of their share-partitions are woken.
         """
-        self._share_groups().restore_groups(images, configs)
+        self._arrange()
+        self._share_groups().restore_groups(images, configs, slot)
         self._share_groups().discard_live(self._held().fetched_ids.get(slot, ()))
 
     def slot_lost(self, slot: int) -> None:
@@ -59,17 +60,32 @@ class SlotContents:
 
         What these held is delivered again.
         """
+        self._arrange()
         self._share_groups().discard_live(self._held().fetched_ids.get(slot, ()))
-        self._share_groups().forget_groups(self._held().group_ids.get(slot, ()))
+        self._share_groups().forget_slot(slot)
 
     def slot_left(self, slot: int) -> None:
         """End the share sessions of the groups of the slot: their members open them anew where it is served."""
         self._share_groups().end_sessions(self._held().sessions.get(slot, ()))
 
+    def _arrange(self) -> None:
+        """Let groups, and what they have configured, be found by the slots that there are now."""
+        groups, slots = self._share_groups(), self._directory.require()
+        if self._arranged == (groups, slots):
+            return
+        self._arranged = groups, slots
+        seen, known, configs = self._places.of(slots), groups.coordinator.known, groups.configs
+
+        def slot_of_new(group_id: str) -> int:
+            return slots.slot_of_group(group_id).number
+
+        known.placed.arrange(known.ids, seen, slot_of_new)
+        configs.placed.arrange(configs.group_ids, seen, slot_of_new)
+
     def _held(self) -> _BySlot:
         """Return all that is held, and maybe some that was: from the last look, if nothing was added since."""
         groups, slots = self._share_groups(), self._directory.require()
-        parts = (groups.directory, groups.availability, groups.coordinator, groups.configs, groups.sessions)
+        parts = (groups.directory, groups.availability, groups.sessions)
         generation = (groups, slots, *(part.generation for part in parts))
         if self._last is None or self._last.generation != generation:
             self._last = _by_slot(generation, groups, self._places.of(slots))
@@ -121,10 +137,7 @@ def _by_slot(generation: object, groups: ShareGroups, slot_of: Callable[[str], i
     fetched_ids: dict[int, list[GroupId]] = defaultdict(list)
     for fetched_id in groups.directory.known_group_ids().union(groups.availability.listened_group_ids()):
         fetched_ids[slot_of(fetched_id)].append(fetched_id)
-    group_ids: dict[int, list[str]] = defaultdict(list)
-    for group_id in dict.fromkeys((*groups.coordinator.group_ids, *groups.configs.group_ids)):
-        group_ids[slot_of(group_id)].append(group_id)
     sessions: dict[int, list[ShareSession]] = defaultdict(list)
     for session in groups.sessions.sessions():
         sessions[slot_of(session.key.group_id)].append(session)
-    return _BySlot(generation, fetched_ids, group_ids, sessions)
+    return _BySlot(generation, fetched_ids, sessions)

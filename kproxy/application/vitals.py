@@ -250,7 +250,6 @@ class Vitals:
         metrics.register_gauge(
             "connections_unauthenticated", lambda: parts.relay.quotas.unauthenticated_count
         )
-        metrics.register_gauge("share_groups", share_groups.groups_by_state)
         metrics.register_gauge("share_sessions", lambda: share_groups.session_count)
         metrics.register_gauge("share_fetches_parked", lambda: len(share_groups.parked))
         metrics.register_counter("share_read_turn_waits", share_groups.turns.waits)

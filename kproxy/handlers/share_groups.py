@@ -26,6 +26,7 @@ from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.groups.principal_quotas import PrincipalLimits, PrincipalQuotas
+from kproxy.handlers.groups.restored_groups import RestoredGroups
 from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.handlers.groups.topic_deletions import TopicDeletions
 from kproxy.handlers.groups.watched_topics import WatchedTopics
@@ -60,7 +61,7 @@ from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_group import ShareGroup
-from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
+from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_session import ShareSession, ShareSessionCache, ShareSessionLimits
 
 SESSION_PARTITION_BYTES: Final = 512
@@ -170,6 +171,9 @@ class ShareGroups:
         self._group_writes = GroupWrites(
             self.coordinator, ports.group_log, restore=self._restore, on_given_up=self._held.call_group
         )
+        self._restored = RestoredGroups(
+            self.coordinator, self.configs, self._held, restore=self._restore, background=ports.background
+        )
         self.state_deletions = StateDeletions(
             self.coordinator, self.directory, self._group_writes, ports.state_log
         )
@@ -235,30 +239,32 @@ class ShareGroups:
         return min((deadline_ms for deadline_ms in deadlines_ms if deadline_ms is not None), default=None)
 
     def restore_groups(
-        self, images: Iterable[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
+        self,
+        images: Iterable[ShareGroupImage],
+        configs: Mapping[str, Mapping[str, str]],
+        slot: int | None = None,
     ) -> None:
-        """Put groups and configurations back that are durable: their slot was loaded. Sessions begin anew."""
-        for group_id, values in configs.items():
-            self.configs.restore(group_id, values)
-        for image in images:
-            self._restore(image)
-        if self.coordinator.being_deleted():
+        """Put groups and configurations back that are durable: their `slot` was loaded. Sessions begin anew."""
+        pictures = {image.group_id: image for image in images}
+        is_one_deleted = any(image.is_being_deleted for image in pictures.values())
+        self._restored.come(pictures, configs, slot=slot)
+        if is_one_deleted:
             self._ports.background.begin(self._group_deletions.tend, name="interrupted deletions of groups")
 
     def _look_again(self, group_ids: Collection[str]) -> None:
         """Let fetches that wait go by what their groups have configured now."""
         self.availability.look_again(group_ids)
 
-    def forget_groups(self, group_ids: Iterable[str]) -> None:
-        """Forget groups of a slot that was lost, or failed and is to be loaded again, and what they have configured.
+    def forget_slot(self, slot: int) -> None:
+        """Forget the groups of a slot that was lost, or failed, with what they have configured, as far as it is placed.
 
-        Some may have configured something, and not be there otherwise. What is held of the others is answered.
+        What is held of the groups is answered.
         """
-        for group_id in group_ids:
-            self.configs.forget(group_id)
-            group = self.coordinator.forget(GroupId(group_id))
-            if group is not None:
-                self._held.call_group(group)
+        self._restored.go(slot)
+
+    def forget_groups(self, group_ids: Collection[str]) -> None:
+        """Do the same with these groups, and with what they have configured; some may be there only for that."""
+        self._restored.forget(group_ids)
 
     def end_sessions(self, sessions: Iterable[ShareSession]) -> None:
         """End sessions of groups that another process is to serve. Fetches that wait are answered."""
@@ -303,15 +309,6 @@ class ShareGroups:
     def limits_of(self, group_id: GroupId) -> ShareLimits:
         """Return the limits of the group's share-partitions, as it is configured now."""
         return self._effective_limits.of(group_id)
-
-    def groups_by_state(self) -> Mapping[tuple[str, ...], float]:
-        """Return how many groups there are, by the state that describing them would show."""
-        counts: dict[tuple[str, ...], float] = {(state.value,): 0 for state in ShareGroupState}
-        for group_id in self.coordinator.group_ids:
-            group = self.coordinator.find(group_id)
-            assert group is not None, f"{group_id} is among the ids"
-            counts[group.state.value,] += 1
-        return counts
 
     @property
     def session_count(self) -> int:

@@ -45,6 +45,7 @@ from kproxy.share.identifiers import (
     TopicId,
 )
 from kproxy.share.limits import GroupLimits
+from kproxy.share.register.known_groups import KnownGroups
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
 from kproxy.share.share_group_member import ExpiredMember, ShareGroupMember, ShareGroupMemberView, views_of
@@ -73,7 +74,7 @@ class GroupCoordinator:
         "_groups",
         "_round_checks",
         "_session_checks",
-        "generation",
+        "known",
         "names",
         "rebalance_count",
     )
@@ -81,28 +82,27 @@ class GroupCoordinator:
     def __init__(self, *, most_names: int = MOST_SUBSCRIBED_NAMES) -> None:
         self.names = SubscribedNames(most_names)
         """How many all groups have: a subscription that would be too many is refused."""
-        self._groups: dict[GroupId, ShareGroup] = {}
+        self.known = self._groups = KnownGroups()
+        """The groups. Of very many that come and go together it is told directly."""
         self._session_checks: list[tuple[int, ExpiredMember]] = []
         self._round_checks: list[tuple[int, GroupId]] = []
         self._called: dict[tuple[GroupId, MemberId], None] = {}
-        self.generation = 0
-        """Another number whenever there is a group that was not."""
         self.rebalance_count = 0
         """Target assignments computed so far, of all groups."""
 
     @property
     def group_ids(self) -> tuple[GroupId, ...]:
-        """Every share group, oldest first."""
-        return tuple(self._groups)
+        """Every share group; those that were read from a log and not asked for yet come last."""
+        return tuple(self._groups.ids)
 
     @property
     def known_ids(self) -> Collection[GroupId]:
         """The same as a view that follows what happens, to look for one id among them at no cost."""
-        return self._groups.keys()
+        return self._groups.ids
 
     def find(self, group_id: GroupId) -> ShareGroup | None:
         """Return the group as it is now. Across an await it is good for nothing but to compare it with the next."""
-        return self._groups.get(group_id)
+        return self._groups.find(group_id)
 
     def restore(
         self,
@@ -117,11 +117,9 @@ class GroupCoordinator:
         All sessions begin anew, but for those of members of the `replaced` group: these end when they would have, and
         whom one could not count on there, one cannot here.
         """
-        if (known_before := self._groups.get(image.group_id)) is not None:
-            known_before.topics.leave()
         group = ShareGroup.restore(image, limits, now_ms=now_ms, names=self.names)
-        self._groups[group.group_id] = group
-        self.generation += 1
+        if (known_before := self._groups.put(group)) is not None:
+            known_before.topics.leave()
         for member in group.members.values():
             known = None if replaced is None else replaced.members.get(member.member_id)
             if known is not None:
@@ -133,7 +131,7 @@ class GroupCoordinator:
 
     def forget(self, group_id: GroupId) -> ShareGroup | None:
         """Forget a group, because it may differ from what is durable, and return it; None when there is none."""
-        if (group := self._groups.pop(group_id, None)) is not None:
+        if (group := self._groups.pop(group_id)) is not None:
             group.topics.leave()
         return group
 
@@ -144,14 +142,14 @@ class GroupCoordinator:
         cluster was not asked since `topics_moved`, or since the group was restored.
         """
         names = frozenset(heartbeat.subscribed_topic_names or ())
-        group = self._groups.get(heartbeat.group_id)
+        group = self._groups.find(heartbeat.group_id)
         if group is None or heartbeat.member_id not in group.members:
             return names
         return names.union(group.topics.unasked_names(MAX_SUBSCRIBED_TOPICS - len(names)))
 
     def topics_moved(self) -> None:
         """Let heartbeats ask about the topics of their groups again: some topic is new, gone, or another one."""
-        for group in self._groups.values():
+        for group in self._groups.made():  # the others ask about all their topics anyway
             group.topics.topics_moved()
 
     def admit(
@@ -186,8 +184,7 @@ class GroupCoordinator:
             raise CoordinatorLoadInProgress(f"group {heartbeat.group_id!r} is being deleted")
         initializations = group.admit(heartbeat, topics=topics, limits=limits, now_ms=now_ms)
         if makes_group:  # a member that is refused makes no group
-            self._groups[heartbeat.group_id] = group
-            self.generation += 1
+            self._groups.put(group)
         self._watch(group, group.members[heartbeat.member_id])
         self._note_round(group)
         return initializations
@@ -240,7 +237,7 @@ class GroupCoordinator:
 
     def lose(self, group_id: GroupId, member_id: MemberId, *, now_ms: int) -> None:
         """Count on a member no more until it is heard again, if there is such a member: its connection closed."""
-        group = self._groups.get(group_id)
+        group = self._groups.find(group_id)
         if group is not None:
             group.lose(member_id, now_ms)
             self._note_round(group)
@@ -300,21 +297,14 @@ class GroupCoordinator:
         heads_ms = [checks[0][0] for checks in (self._session_checks, self._round_checks) if checks]
         return min(heads_ms, default=None)
 
-    def state_topic_names(self) -> Mapping[TopicId, str]:
-        """Return every topic of which some group has, or is to get, durable state."""
-        return {
-            topic_id: name
-            for group in self._groups.values()
-            for topic_id, name in group.state_topic_names.items()
-        }
-
     def topics_deleted(self, group_id: GroupId, topic_ids: Collection[TopicId]) -> None:
         """Forget topics of which the group has no durable state left. Raises GroupIdNotFound."""
         self._group(group_id).topics_deleted(topic_ids)
 
     def being_deleted(self) -> tuple[GroupId, ...]:
         """Return the groups whose deletion began and is not over."""
-        return tuple(group_id for group_id, group in self._groups.items() if group.is_being_deleted)
+        groups = [group.group_id for group in self._groups.made() if group.is_being_deleted]
+        return *groups, *(each.group_id for each in self._groups.pictures() if each.is_being_deleted)
 
     def require_empty(self, group_id: GroupId) -> ShareGroup:
         """Return the group; raise GroupIdNotFound if there is none, NonEmptyGroup if it has members."""
@@ -336,8 +326,7 @@ class GroupCoordinator:
             return StateEpoch(0)
         if group_id not in self._groups:
             # A broker makes it with epoch 1, where a heartbeat raises that from 0.
-            self._groups[group_id] = ShareGroup(group_id, first_epoch=1, names=self.names)
-            self.generation += 1
+            self._groups.put(ShareGroup(group_id, first_epoch=1, names=self.names))
         group = self.require_empty(group_id)
         if group.is_being_deleted:
             raise CoordinatorNotAvailable(f"group {group_id!r} is being deleted")
@@ -363,7 +352,7 @@ class GroupCoordinator:
         )
 
     def _group(self, group_id: GroupId) -> ShareGroup:
-        group = self._groups.get(group_id)
+        group = self._groups.find(group_id)
         if group is None:
             raise GroupIdNotFound(f"Group {group_id} not found.")
         return group

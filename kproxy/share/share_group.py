@@ -49,6 +49,7 @@ class ShareGroup:
         "_image",
         "_member_images",
         "assignment_epoch",
+        "changes",
         "durable_revision",
         "group_epoch",
         "group_id",
@@ -67,7 +68,8 @@ class ShareGroup:
         self.assignment_epoch = AssignmentEpoch(first_epoch)
         self.members: dict[MemberId, ShareGroupMember] = {}
         self.revision = 0
-        """Rises with every change of the image."""
+        """Rises with every change of the image, and then the group stands among the `changes`, if there are any."""
+        self.changes: dict[GroupId, None] | None = None
         self.durable_revision = 0
         """The newest revision that is known to be durable; whoever made it so says so here."""
         self.round_check_ms: int | None = None
@@ -210,8 +212,7 @@ class ShareGroup:
         Raises:
             UnknownMemberId: the member left or expired since it was admitted.
         """
-        member = self.members.get(heartbeat.member_id)
-        if member is None:
+        if (member := self.members.get(heartbeat.member_id)) is None:
             raise self._unknown(heartbeat.member_id)
         # Kafka tells no member epoch 0: who was told it would seem to join again and again.
         self.assign(now_ms, is_due=is_hurried and self.assignment_epoch == 0)
@@ -273,8 +274,7 @@ class ShareGroup:
         Raises:
             UnknownMemberId: there is no such member.
         """
-        member = self.members.pop(member_id, None)
-        if member is None:
+        if (member := self.members.pop(member_id, None)) is None:
             raise self._unknown(member_id)
         del self._member_images[member_id]
         self.topics.subscribe(member.subscribed_topic_names, frozenset())
@@ -320,8 +320,7 @@ class ShareGroup:
 
     def _member_of(self, heartbeat: Heartbeat, limits: GroupLimits) -> ShareGroupMember:
         """Return the member, made but not yet added when it joins."""
-        member = self.members.get(heartbeat.member_id)
-        if member is None:
+        if (member := self.members.get(heartbeat.member_id)) is None:
             if len(self.members) >= limits.max_size:
                 raise GroupMaxSizeReached(f"{self.group_id!r} is at group.share.max.size={limits.max_size}")
             if not heartbeat.is_joining:
@@ -393,8 +392,9 @@ class ShareGroup:
 
     def note_change(self) -> None:
         """Let the image be made anew, as another revision."""
-        self.revision += 1
-        self._image = None
+        self.revision, self._image = self.revision + 1, None
+        if self.changes is not None:
+            self.changes[self.group_id] = None
 
     def _unknown(self, member_id: MemberId) -> UnknownMemberId:
         return UnknownMemberId(f"{member_id!r} is no member of group {self.group_id!r}")

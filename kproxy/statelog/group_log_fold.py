@@ -166,6 +166,11 @@ class GroupLogFold:
         records = (stored.record for stored in self._slot.values())
         return next((facts for facts in records if isinstance(facts, StateTopicFacts)), None)
 
+    def take_apart(self) -> Iterator[int]:
+        """Let go of one group after the other, and yield how many records each had. For who has done with the fold."""
+        while self._groups:
+            yield len(self._groups.popitem()[1])
+
     def find(self, place: RecordPlace) -> StoredRecord | None:
         """Return the last record of a key, None when there is none or it was removed."""
         return self._places(place.group_id).get(place)

@@ -125,6 +125,14 @@ class GroupQueue:
         """The ids of durable groups, and of those of which only configurations are."""
         return self._fold.group_ids
 
+    def record_count(self, group_id: GroupId) -> int:
+        """Return how many records a group has, its configurations among them, at no cost for how many."""
+        return self._fold.record_count(group_id)
+
+    def take_apart(self) -> Iterator[int]:
+        """Let go of what is durable as `GroupLogFold.take_apart` does: nobody looks at it any more."""
+        return self._fold.take_apart()
+
     def durable_images(self) -> Mapping[GroupId, ShareGroupImage]:
         """Return every durable group. Raises CorruptStateRecord when too little is left of one."""
         return self._fold.images()

@@ -125,7 +125,13 @@ def _server(options: argparse.Namespace, metrics: Metrics) -> AdminServer:
         counters.delivered(group, [AcquiredRange(0, 9, 1)])
         for histogram in TIMED_GROUPS:
             metrics.observe(histogram, number / options.share_partitions, group)
-    series = GroupSeries(inspectable.live, counters, inspectable.topic_names.get, metrics=metrics)
+    series = GroupSeries(
+        inspectable.live,
+        counters,
+        inspectable.topic_names.get,
+        coordinator=inspectable.coordinator,
+        metrics=metrics,
+    )
     series.register()
     server = AdminServer(
         HostPort("127.0.0.1", 0),

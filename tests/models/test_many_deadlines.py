@@ -10,6 +10,7 @@ from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import JOIN_EPOCH, Heartbeat, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
+from kproxy.share.share_group_image import ShareGroupState
 from tests.worlds.share_builders import ALICE, TOPIC, keys_of
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 
@@ -79,12 +80,12 @@ async def test_one_ring_of_the_alarm_ends_no_more_than_there_is_time_for(
     for group_id in GROUPS:
         await world.member(group_id=group_id).heartbeat(0, ["orders"])
     world.clock.advance(45_000)
-    empty_counts: list[float] = []
+    empty_counts: list[int] = []
 
     # When
     while empty_counts[-1:] != [len(GROUPS)]:
         await world.expire()
-        empty_counts.append(world.groups.groups_by_state()["Empty",])
+        empty_counts.append(world.groups_by_state()[ShareGroupState.EMPTY])
 
     # Then
     assert empty_counts == [2, 4, 5]

@@ -12,7 +12,9 @@ from typing import Final, Protocol, TypeVar
 from kproxy.admin.live_share_partitions import LiveSharePartitions
 from kproxy.admin.turns import in_order, in_turns
 from kproxy.handlers.live.share_counters import EVENTS, GroupCounts
+from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
+from kproxy.share.share_group_image import ShareGroupState
 from kproxy.statelog.actors import cut_text
 from kproxy.telemetry.metrics import OTHER, Metrics
 
@@ -21,7 +23,11 @@ T = TypeVar("T", int, float, tuple[int, int])
 Labels = tuple[str, ...]
 
 _AT_ONCE: Final = 500
-"""Share-partitions that are looked at in a turn of the loop: a millisecond."""
+"""Share-partitions, or groups, that are looked at in a turn of the loop: a millisecond."""
+
+
+def _no_groups() -> dict[Labels, float]:
+    return {(state.value,): 0 for state in ShareGroupState}
 
 
 class RecordCounts(Protocol):
@@ -37,6 +43,7 @@ class GroupSeries:
 
     Args:
         directory: the share-partitions in memory.
+        coordinator: the groups.
         counts: what happened to the records of groups.
         topic_name: the name of a topic id, None when it is not known.
         metrics: where they are told; each metric has `metrics.max_series` series at most.
@@ -48,13 +55,16 @@ class GroupSeries:
         counts: RecordCounts,
         topic_name: Callable[[TopicId], str | None],
         *,
+        coordinator: GroupCoordinator,
         metrics: Metrics,
     ) -> None:
         self._directory = directory
+        self._coordinator = coordinator
         self._counts = counts
         self._topic_name = topic_name
         self._metrics = metrics
         self._live_count = self._in_flight_count = 0
+        self._by_state: Mapping[Labels, float] = _no_groups()
         self._records: Mapping[Labels, int] = {}
         self._of_groups: tuple[Mapping[Labels, float], Mapping[Labels, float]] = ({}, {})
         self._of_partitions: tuple[Mapping[Labels, float], Mapping[Labels, float]] = ({}, {})
@@ -63,6 +73,7 @@ class GroupSeries:
         """Let every scrape read what the last look found."""
         metrics = self._metrics
         metrics.register_counter("share_group_records", lambda: self._records)
+        metrics.register_gauge("share_groups", lambda: self._by_state)
         metrics.register_gauge("share_partitions", lambda: self._live_count)
         metrics.register_gauge("share_inflight_records", lambda: self._in_flight_count)
         metrics.register_gauge("share_group_inflight_records", lambda: self._of_groups[0])
@@ -72,8 +83,16 @@ class GroupSeries:
 
     async def freshen(self) -> None:
         """Look at everything again; others have a turn now and then."""
+        await self._look_at_groups()
         await self._look_at_windows()
         await self._look_at_counts()
+
+    async def _look_at_groups(self) -> None:
+        counts = _no_groups()
+        async for group_id in in_turns(self._coordinator.group_ids, at_once=_AT_ONCE):
+            if (group := self._coordinator.find(group_id)) is not None:
+                counts[group.state.value,] += 1
+        self._by_state = counts
 
     async def _look_at_windows(self) -> None:
         in_flight: dict[SharePartitionKey, tuple[int, int]] = {}

@@ -28,6 +28,7 @@ from kproxy.handlers.groups.group_config_keys import (
 from kproxy.handlers.isolation_levels import IsolationLevel, parse_isolation_level
 from kproxy.handlers.live.offset_reset import OffsetReset, parse_offset_reset
 from kproxy.share.identifiers import require_storable_group_id
+from kproxy.share.register.placed_ids import PlacedIds
 from kproxy.wording import counted
 
 MOST_GROUPS_PER_REQUEST: Final = 1_000
@@ -97,7 +98,7 @@ class GroupConfigs:
     A number that was set under other bounds is brought within those of today whenever it is used.
     """
 
-    __slots__ = ("_bounds", "_untold", "_values", "generation", "on_altered")
+    __slots__ = ("_bounds", "_untold", "_values", "generation", "on_altered", "placed")
 
     def __init__(
         self, bounds: GroupConfigBounds, *, on_altered: Callable[[Collection[str]], None] = lambda _ids: None
@@ -105,9 +106,11 @@ class GroupConfigs:
         self.on_altered = on_altered
         self._bounds = bounds
         self._untold: dict[str, None] = {}
-        self._values: dict[str, dict[str, str]] = {}
+        self._values: dict[str, Mapping[str, str]] = {}
         self.generation = 0
         """Another number whenever a group may have set something else; not when what it set was forgotten."""
+        self.placed: PlacedIds[str] = PlacedIds()
+        """The groups that have set anything, by place."""
 
     def alter(self, group_id: str, changes: Sequence[ConfigChange], *, validate_only: bool) -> None:
         """Apply all of `changes`, or none. With `validate_only` nothing is applied. `tell_altered` is to follow.
@@ -128,10 +131,7 @@ class GroupConfigs:
         self._require_consistent(values)
         if validate_only:
             return
-        self.generation += 1
-        self._values[group_id] = values
-        if not values:
-            del self._values[group_id]
+        self._put(group_id, values)
         if any(before.get(name) != values.get(name) for name in _KEYS_OF_WAITS):
             self._untold[group_id] = None
 
@@ -152,15 +152,30 @@ class GroupConfigs:
 
     def restore(self, group_id: str, values: Mapping[str, str]) -> None:
         """Take what is durable for what the group has set, but for keys and values that mean nothing here."""
-        known = {name: value for name, value in values.items() if self._is_usable(name, value)}
-        self.generation += 1
-        self._values.pop(group_id, None)
-        if known:
-            self._values[group_id] = known
+        self._put(group_id, usable_values(values))
 
-    def forget(self, group_id: str) -> None:
-        """Forget what a group has set: nobody knows whether it is true."""
-        self._values.pop(group_id, None)
+    def restore_all(self, values: Mapping[str, Mapping[str, str]], place: int | None) -> None:
+        """Take what is durable of many groups at `place`, all of it usable, for what these have set."""
+        self.generation += 1
+        self._values.update(values)
+        self.placed.add_all(values.keys(), place)
+
+    def forget_all(self, group_ids: Iterable[str]) -> list[Mapping[str, str]]:
+        """Forget what these groups have set: nobody knows whether it is true. Returns what that was.
+
+        `placed` has none of them any more.
+        """
+        return [values for each in group_ids if (values := self._values.pop(each, None)) is not None]
+
+    def _put(self, group_id: str, values: Mapping[str, str]) -> None:
+        self.generation += 1
+        if not values:
+            if self._values.pop(group_id, None) is not None:
+                self.placed.discard(group_id)
+            return
+        if group_id not in self._values:
+            self.placed.add(group_id)
+        self._values[group_id] = values
 
     def describe(self, group_id: str) -> Sequence[GroupConfigEntry]:
         """Return every key, set or not. Raises InvalidRequest when no group is named."""
@@ -214,16 +229,6 @@ class GroupConfigs:
                 f"{SESSION_TIMEOUT_MS} ({session_ms}) must be greater than {HEARTBEAT_INTERVAL_MS} ({heartbeat_ms})"
             )
 
-    def _is_usable(self, name: str, value: str) -> bool:
-        definition = GROUP_CONFIG_DEFINITIONS.get(name)
-        if definition is None:
-            return False
-        try:
-            definition.parse(value)
-        except InvalidConfig:
-            return False
-        return True
-
     def _value_after(self, change: ConfigChange) -> str | None:
         definition = GROUP_CONFIG_DEFINITIONS.get(change.name)
         if definition is None and change.operation == ConfigOperation.DELETE:
@@ -243,6 +248,22 @@ class GroupConfigs:
                 raise InvalidConfig(f"'{change.name}' is no list, nothing can be added to it or taken away")
             case unknown:
                 raise InvalidRequest(f"there is no config operation {unknown}")
+
+
+def usable_values(values: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what is durable of one group without keys and values that mean nothing here."""
+    return {name: value for name, value in values.items() if _is_usable(name, value)}
+
+
+def _is_usable(name: str, value: str) -> bool:
+    definition = GROUP_CONFIG_DEFINITIONS.get(name)
+    if definition is None:
+        return False
+    try:
+        definition.parse(value)
+    except InvalidConfig:
+        return False
+    return True
 
 
 def _require_well_formed(group_id: str, changes: Sequence[ConfigChange]) -> None:

@@ -15,8 +15,7 @@ async def hash_in_turns(group_ids: Iterable[str]) -> None:
     """Hash `group_ids`, which is remembered: whoever looks for the slots of them after this does so in no time.
 
     Those of one request may have a million characters together, and are looked for again and again while it is served:
-    to be called when it is known to name no more than it may. All of a slot are looked for in the turn in which it is
-    loaded.
+    to be called when it is known to name no more than it may. Those of a slot that is loaded may be looked for at once.
     """
     pace = Pace()
     for group_id in group_ids:

@@ -88,7 +88,7 @@ class PrincipalQuotas:
         self._coordinator = coordinator
         self._limits = limits
         self._members: _Holdings[MemberKey] = _Holdings(self._is_member)
-        self._groups: _Holdings[GroupId] = _Holdings(lambda group_id: coordinator.find(group_id) is not None)
+        self._groups: _Holdings[GroupId] = _Holdings(coordinator.known.__contains__)
 
     def require_room(self, heartbeat: Heartbeat, principal: Principal) -> None:
         """Raise when a heartbeat would make a member, or a group, that is one too many for `principal`.
@@ -142,5 +142,4 @@ class PrincipalQuotas:
         return len(self._members) + len(self._groups)
 
     def _is_member(self, key: MemberKey) -> bool:
-        group = self._coordinator.find(key[0])
-        return group is not None and key[1] in group.members
+        return key[1] in self._coordinator.known.member_ids(key[0])

@@ -8,16 +8,18 @@
 Source: `GroupCoordinatorService.onPartitionsDeleted`, `ShareCoordinatorService.onTopicsDeleted`.
 """
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import suppress
 from typing import Final
 
 from kproxy.errors import ApiError, BrokerUnavailable
 from kproxy.handlers.groups.ended_stays import EndedStays
 from kproxy.handlers.groups.state_deletions import StateDeletions
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import Clock, ClusterMetadata
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import TopicId
+from kproxy.share.share_group import ShareGroup
 
 CONFIRMATION_MS: Final = 10_000
 """How long a topic must have been missing before its state is deleted.
@@ -25,6 +27,9 @@ CONFIRMATION_MS: Final = 10_000
 It is longer than a broker that is cut off from its controller goes without being fenced (`broker.session.timeout.ms`, 9
 s), and whoever asks the cluster does not believe one broker alone (`net.cluster.second_opinions`).
 """
+
+_TOPICS_OF_ONE: Final = 50
+"""To look at so many topics of a group is as much work as to make another group of its picture."""
 
 
 class TopicDeletions:
@@ -70,29 +75,44 @@ class TopicDeletions:
         """Go on with deletions that were interrupted, and begin those of topics that are gone. Raises nothing.
 
         Returns in how many milliseconds to call again, None when nothing is left to do. What fails is tried again by
-        the next call.
+        the next call. However many groups there are, others have turns in between.
         """
-        gone = await self._gone()
-        for group_id in self._coordinator.group_ids:
-            group = self._coordinator.find(group_id)
-            if group is None or group.is_being_deleted:
+        gone = await self._gone(await self._topic_names())
+        async for group in self._groups():
+            if group.is_being_deleted:
                 continue
             topic_ids = {*group.deleting_topic_ids, *(gone & group.state_topic_names.keys())}
             if topic_ids:
                 with suppress(ApiError):  # the group says what is left to do
                     await self._deletions.delete(group, sorted(topic_ids))
-        return CONFIRMATION_MS if self._has_more_to_do() else None
+        return CONFIRMATION_MS if await self._has_more_to_do() else None
 
-    def _has_more_to_do(self) -> bool:
-        groups = (self._coordinator.find(group_id) for group_id in self._coordinator.group_ids)
-        names = self._coordinator.state_topic_names()
-        return not self._missing_since_ms.keys().isdisjoint(names) or any(
-            group is not None and group.deleting_topic_ids for group in groups
-        )
+    async def _groups(self) -> AsyncIterator[ShareGroup]:
+        """Yield those groups that there are now, each in the turn in which it is found."""
+        pace = Pace()
+        for group_id in self._coordinator.group_ids:
+            group = self._coordinator.find(group_id)
+            if group is not None:
+                yield group
+                if pace.is_pause_due(1 + len(group.state_topic_names) // _TOPICS_OF_ONE):
+                    await let_others_go_on()
 
-    async def _gone(self) -> frozenset[TopicId]:
-        """Return the topics that have been missing long enough."""
-        topics = self._coordinator.state_topic_names()
+    async def _has_more_to_do(self) -> bool:
+        async for group in self._groups():
+            missing = self._missing_since_ms.keys()
+            if group.deleting_topic_ids or not missing.isdisjoint(group.state_topic_names):
+                return True
+        return False
+
+    async def _topic_names(self) -> Mapping[TopicId, str]:
+        """Return every topic of which some group has, or is to get, durable state."""
+        names: dict[TopicId, str] = {}
+        async for group in self._groups():
+            names.update(group.state_topic_names)
+        return names
+
+    async def _gone(self, topics: Mapping[TopicId, str]) -> frozenset[TopicId]:
+        """Return those of `topics` that have been missing long enough."""
         try:
             missing = await self._metadata.missing_topics(topics)
         except BrokerUnavailable:

@@ -1,7 +1,7 @@
 """Which topics share groups are about: what changes in the cluster is looked for among them."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -17,6 +17,9 @@ MOST_COUNTED: Final = 25_000
 """Names of groups with other topics than the last time, or that are gone, that are counted in one turn, some 20 ms; the
 rest next time."""
 
+MOST_LOOKED_AT: Final = 4_000
+"""Groups that are new, gone, or changed that are looked at in one turn, some 20 ms; the rest next time."""
+
 
 class WantedNames(NamedTuple):
     """What to look for this time."""
@@ -28,8 +31,6 @@ class WantedNames(NamedTuple):
 
 
 class _NamesOfGroup(NamedTuple):
-    group: ShareGroup
-    revision: int
     existing: frozenset[str]
     missing: frozenset[str]
 
@@ -44,7 +45,7 @@ class WatchedTopics:
     many topics that do not exist: what a look costs is bounded by those that do.
     """
 
-    __slots__ = ("_coordinator", "_existing", "_has_changed", "_late", "_missing", "_names", "_of_groups")
+    __slots__ = ("_coordinator", "_existing", "_has_changed", "_missing", "_names", "_of_groups")
 
     def __init__(self, coordinator: GroupCoordinator) -> None:
         self._coordinator = coordinator
@@ -52,7 +53,6 @@ class WatchedTopics:
         self._existing: Counter[str] = Counter()
         self._missing: OrderedDict[str, int] = OrderedDict()  # what was looked for longest ago first
         self._has_changed = False
-        self._late: list[GroupId] = []  # of which the names are not counted yet
         self._names = _NOTHING
 
     def wanted(self) -> WantedNames | None:
@@ -64,25 +64,14 @@ class WatchedTopics:
     def names(self) -> frozenset[str]:
         """Return those that are looked for each time: all that exist or have state, and the missing ones if few.
 
-        The same object as the last time when they are the same. Costs little while no group changes.
+        The same object as the last time when they are the same. Costs nothing for groups that did not change.
         """
-        before, self._of_groups = self._of_groups, {}
-        late, self._late = self._late, []
-        room = MOST_COUNTED
-        for group_id in dict.fromkeys((*late, *self._coordinator.group_ids)):
-            group = self._coordinator.find(group_id)
-            if group is None:
-                continue  # it was late, and is gone
-            seen = before.pop(group_id, None)
-            if seen is None or seen.group is not group or seen.revision != group.revision:
-                if room > 0:
-                    seen_before, seen = seen, _names_of(group)
-                    room -= self._count(seen_before, seen)
-                else:
-                    self._late.append(group_id)
-            if seen is not None:
-                self._of_groups[group_id] = seen
-        self._count_gone(before, room)
+        changed, room = self._coordinator.known.changed, MOST_COUNTED
+        for group_id in [*islice(changed, MOST_LOOKED_AT)]:
+            if room <= 0:
+                break
+            del changed[group_id]
+            room -= self._look_at(group_id)
         if self._has_changed:
             self._has_changed = False
             few = self._missing if len(self._missing) <= MOST_MISSING else ()
@@ -90,13 +79,14 @@ class WatchedTopics:
             self._names = self._names if names == self._names else names
         return self._names
 
-    def _count_gone(self, gone: Mapping[GroupId, _NamesOfGroup], room: int) -> None:
-        """Count groups that are gone as far as there is room; the others next time."""
-        for group_id, names in gone.items():
-            if room > 0:
-                room -= self._count(names, None)
-            else:
-                self._of_groups[group_id] = names
+    def _look_at(self, group_id: GroupId) -> int:
+        """Count what is different of a group, and return how many names that was."""
+        known, seen = self._coordinator.known, self._of_groups.pop(group_id, None)
+        group = known.get(group_id)
+        if group is None:  # or a picture, which is among the changes again when a group is made of it
+            return self._count(seen, None)
+        names = self._of_groups[group.group_id] = _names_of(group)
+        return self._count(seen, names)
 
     def _next_missing(self) -> Sequence[str]:
         names = [*islice(self._missing, MOST_MISSING)]
@@ -134,4 +124,4 @@ def _names_of(group: ShareGroup) -> _NamesOfGroup:
     subscribed = group.topics.subscribed_names
     existing = frozenset(group.topics.known).union(group.state_topic_names.values())
     missing = subscribed - existing if existing else subscribed
-    return _NamesOfGroup(group, group.revision, subscription(existing), subscription(missing))
+    return _NamesOfGroup(subscription(existing), subscription(missing))

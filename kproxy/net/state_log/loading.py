@@ -1,13 +1,15 @@
 """`SlotLoading`: how the durable state of a claimed slot is found in the log."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from kproxy.errors import CorruptStateRecord, SnapshotMissing
+from kproxy.handlers.groups.group_configs import usable_values
 from kproxy.handlers.groups.hashed_group_ids import hash_in_turns
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.net.state_log.allocation import FACTS_SLOT
 from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.partition_writer import ClaimedPartition
@@ -44,8 +46,10 @@ class LoadedSlot:
     fold: StateLogFold
     states: StateQueue
     groups: GroupQueue
-    images: Mapping[GroupId, ShareGroupImage]
+    images: dict[GroupId, ShareGroupImage]
     """The groups as they were found."""
+    configs: dict[str, Mapping[str, str]]
+    """What groups have configured, as far as it means anything here."""
     facts: StateTopicFacts
     record_count: int
     """Records read to get here, of both partitions."""
@@ -53,9 +57,22 @@ class LoadedSlot:
     truncation: str = ""
     """What of the state topic's partition is gone that was durable, in one sentence; empty when nothing is."""
 
+    @property
+    def waiting_count(self) -> int:
+        """How many operations wait to become durable, or are on their way."""
+        return self.states.waiting_count + self.groups.waiting_count
+
     def recovery_point(self) -> RecoveryPoint:
         """Return where the next replay may begin, as of now."""
         return RecoveryPoint(self.fold.recovery_point(), self.fold.applied_offset)
+
+    def take_apart(self) -> Iterator[int]:
+        """Let go of groups and configurations one by one, and yield how much work each was. For when it is left."""
+        yield from self.groups.take_apart()
+        for found in (self.images, self.configs):
+            while found:
+                found.popitem()
+                yield 1
 
     def first_writes(self) -> Sequence[GroupOperation]:
         """Return what is to be written down right after loading, in order. The facts stand in slot 0 alone."""
@@ -98,7 +115,9 @@ class SlotLoading:
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
-        store, images, group_count = await self._load_groups(claimed.groups)
+        store, group_count = await self._loader.from_log_start(
+            0, partial(self._replay_groups, claimed.groups)
+        )
         facts = StateTopicFacts(self._topics.slot_count, STATE_FORMAT_VERSION)
         require_same_facts(store.state_topic_facts, facts, claimed.state.topic.name)
         truncation = _truncation(claimed.state, store.recovery_point)
@@ -110,7 +129,8 @@ class SlotLoading:
             truncation = (
                 f"{claimed.state} begins at offset {first_offset}, and {needed_from} was still needed"
             )
-        await hash_in_turns((*images, *store.configs()))
+        images, configs = await _found(store, claimed.groups)
+        await hash_in_turns((*images, *configs))
         coordinator = ShareCoordinator(fold, self._limits)
         seconds = loop.time() - began
         return LoadedSlot(
@@ -119,21 +139,12 @@ class SlotLoading:
             StateQueue(coordinator),
             store,
             images,
+            configs,
             facts,
             group_count + state_count,
             seconds,
             truncation,
         )
-
-    async def _load_groups(
-        self, claimed: ClaimedPartition
-    ) -> tuple[GroupQueue, Mapping[GroupId, ShareGroupImage], int]:
-        """Return the groups with their durable pictures, and how many records it took."""
-        store, count = await self._loader.from_log_start(0, partial(self._replay_groups, claimed))
-        try:
-            return store, store.durable_images(), count
-        except CorruptStateRecord as corrupt:
-            raise CorruptStateRecord(f"{claimed}: {corrupt}") from corrupt
 
     async def _replay_groups(self, claimed: ClaimedPartition, first_offset: int) -> tuple[GroupQueue, int]:
         store = GroupQueue(on_corrupt=self._on_corrupt)
@@ -181,6 +192,31 @@ class SlotLoading:
             take=take,
             is_skipping=self._is_skipping,
         )
+
+
+async def _found(
+    store: GroupQueue, claimed: ClaimedPartition
+) -> tuple[dict[GroupId, ShareGroupImage], dict[str, Mapping[str, str]]]:
+    """Return the durable groups and configurations. There may be very many: others have turns in between.
+
+    Raises:
+        CorruptStateRecord: too little is left of a group.
+    """
+    images: dict[GroupId, ShareGroupImage] = {}
+    configs: dict[str, Mapping[str, str]] = {}
+    pace = Pace()
+    for group_id in store.group_ids:
+        try:
+            image = store.durable_image(group_id)
+        except CorruptStateRecord as corrupt:
+            raise CorruptStateRecord(f"{claimed}: {corrupt}") from corrupt
+        if image is not None:
+            images[group_id] = image
+        if values := usable_values(store.durable_configs(group_id)):
+            configs[group_id] = values
+        if pace.is_pause_due(store.record_count(group_id)):
+            await let_others_go_on()
+    return images, configs
 
 
 def _truncation(claimed: ClaimedPartition, point: RecoveryPoint | None) -> str:

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, CorruptStateRecord, MalformedMessage
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -23,8 +24,8 @@ R = TypeVar("R")
 
 log = logs.logger("net.state_log.log_scan")
 
-BYTES_PER_READ: Final = 256 * 1024
-"""Decoding this much holds the event loop for some 20 ms; then everybody else has a turn."""
+BYTES_PER_READ: Final = 64 * 1024
+"""Decoding this much holds the event loop for some 15 ms where records are small; then everybody else has a turn."""
 
 RECORDS_PER_PROGRESS_LINE: Final = 100_000
 
@@ -110,7 +111,7 @@ class LogScan:
             data = await self._fetch(topic, partition, offset)
             decoded = _decoded(data, offset, last_offset, where, is_skipping=is_skipping)
             records, offset = decoded
-            _give(records, take, where)
+            await _give(records, take, where)
             if count // RECORDS_PER_PROGRESS_LINE != (count + len(records)) // RECORDS_PER_PROGRESS_LINE:
                 log.info("slot_loading", partition=where, offset=offset, last_offset=last_offset)
             count += len(records)
@@ -169,11 +170,15 @@ class LogScan:
             await asyncio.sleep(data.throttle.remaining_ms / 1000)
 
 
-def _give(records: Sequence[Record], take: Callable[[Record], Outcome], where: str) -> None:
+async def _give(records: Sequence[Record], take: Callable[[Record], Outcome], where: str) -> None:
+    """Give `take` all of `records`; others have turns in between, the first one behind a read soon."""
+    pace = Pace()
     try:
         for record in records:
             if take(record) is Outcome.SKIPPED_CORRUPT:
                 log.warning("corrupt_record_skipped", partition=where, offset=record.offset)
+            if pace.is_pause_due():
+                await let_others_go_on()
     except CorruptStateRecord as corrupt:
         raise type(corrupt)(f"{where}: {corrupt}") from corrupt
 

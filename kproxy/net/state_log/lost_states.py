@@ -128,5 +128,7 @@ def _portions(initialized: StateTopics) -> Iterator[Sequence[TopicIdPartition]]:
         for topic_id, topic in initialized.items()
         for number in sorted(topic.partitions)
     )
+    if not initialized:
+        yield ()  # to have looked at a group that has none is work, too
     while some := tuple(islice(partitions, LOOKED_AT_ONCE)):
         yield some

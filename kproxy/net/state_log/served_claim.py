@@ -7,6 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.loading import LoadedSlot
 from kproxy.net.state_log.partition_writer import Doubt, PartitionWriter
@@ -71,6 +72,13 @@ class ServedClaim:
             partial(self.loaded.states.fail, for_states),
             partial(self.loaded.groups.fail, for_groups),
         )
+
+    async def take_apart(self) -> None:
+        """Let go of what was served and has ended, with turns for others in between: there may be very many groups."""
+        pace = Pace()
+        for work in self.loaded.take_apart():
+            if pace.is_pause_due(work):
+                await let_others_go_on()
 
 
 def _refusals(doubt: Doubt, detail: str) -> tuple[ApiError, ApiError]:

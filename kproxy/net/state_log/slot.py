@@ -191,8 +191,7 @@ class StateSlot:
 
     @property
     def _waiting_count(self) -> int:
-        loaded = self.loaded()
-        return 0 if loaded is None else loaded.states.waiting_count + loaded.groups.waiting_count
+        return 0 if (loaded := self.loaded()) is None else loaded.waiting_count
 
     def states(self) -> AppliedStates:
         """Return every durable state at one offset: a copy, so that writing goes on."""
@@ -322,7 +321,7 @@ class StateSlot:
         if loaded.truncation and not self._is_alarm_raised:
             self._raise_alarm(loaded.truncation)
         self._is_alarm_raised = False
-        self._listener.slot_loaded(self.number, tuple(loaded.images.values()), loaded.groups.configs())
+        self._listener.slot_loaded(self.number, tuple(loaded.images.values()), loaded.configs)
         self._served = served
         self._enter(SlotState.READY, "")
         self._reports.loaded(self.number, loaded)
@@ -375,6 +374,7 @@ class StateSlot:
         self._served = None
         served.end(doubt, detail)
         self._forget()
+        self._tasks.spawn(served.take_apart(), name=f"what slot {self.number} had is let go of")
 
     def _forget(self) -> None:
         take_every_step("slot_not_left", partial(self._listener.slot_lost, self.number))

@@ -5,8 +5,8 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.groups.group_config_keys import GROUP_CONFIG_DEFINITIONS, RECORD_LOCK_DURATION_MS
-from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
+from kproxy.share.share_group_image import ShareGroupState
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages import (
@@ -60,24 +60,8 @@ async def test_gauges_are_read_from_what_is_there() -> None:
 
     # Then
     groups = world.groups
-    assert groups.groups_by_state() == {("Empty",): 0, ("Stable",): 1}
+    assert world.groups_by_state() == {ShareGroupState.STABLE: 1}
     assert (groups.session_count, groups.share_partition_count, groups.in_flight_count) == (1, 1, 7)
-
-
-async def test_groups_are_counted_without_a_picture_of_their_members(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every scrape of the metrics counts them, and a group may have 200 members with thousands of partitions."""
-    # Given
-    world = ShareGroupWorld()
-    await world.member().heartbeat(0, ["orders"])
-    described: list[GroupId] = []
-    monkeypatch.setattr(GroupCoordinator, "describe", lambda _self, group_id: described.append(group_id))
-
-    # When
-    counts = world.groups.groups_by_state()
-
-    # Then
-    assert counts == {("Empty",): 0, ("Stable",): 1}
-    assert described == []
 
 
 async def test_ends_of_locks_that_were_settled_are_forgotten_and_so_are_the_keys_of_requests() -> None:
@@ -133,7 +117,7 @@ async def test_a_membership_that_expires_releases_no_records() -> None:
     await world.expire()
 
     # Then
-    assert world.groups.groups_by_state()["Empty",] == 1
+    assert world.groups_by_state() == {ShareGroupState.EMPTY: 1}
     assert acquired(await bob.fetch(max_wait_ms=0)) == []
 
 
@@ -334,7 +318,7 @@ async def test_what_expired_has_happened_before_anybody_waits_for_it() -> None:
     waiting = world.groups.expire(world.clock.now_ms())
 
     # Then
-    assert world.groups.groups_by_state()["Empty",] == 1
+    assert world.groups_by_state() == {ShareGroupState.EMPTY: 1}
     assert len(world.group_log.images[-1].members) == 0
     await waiting
 

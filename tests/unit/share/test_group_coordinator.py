@@ -344,15 +344,15 @@ def test_an_unknown_group_cannot_be_described() -> None:
     assert refusal.value.error_code is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_the_topics_with_state_are_those_of_all_groups_until_they_are_deleted() -> None:
+def test_a_group_has_topics_with_state_until_they_are_deleted() -> None:
     # Given
     coordinator = GroupCoordinator()
     serve(coordinator, said_by(ALICE, 0, "paid"))
-    before = coordinator.state_topic_names()
-
-    # When
     group = coordinator.find(ORDERS)
     assert group is not None
+    before = dict(group.state_topic_names)
+
+    # When
     group.delete_topics([TOPIC])
     deleting = group.deleting_topic_ids
     coordinator.topics_deleted(ORDERS, [TOPIC])
@@ -360,7 +360,7 @@ def test_the_topics_with_state_are_those_of_all_groups_until_they_are_deleted() 
     # Then
     assert before == {TOPIC: "paid"}
     assert deleting == (TOPIC,)
-    assert coordinator.state_topic_names() == {}
+    assert group.state_topic_names == {}
     assert group.deleting_topic_ids == ()
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kproxy.admin.live_share_partitions import LiveSharePartitions
@@ -11,8 +12,10 @@ from kproxy.admin.turns import AT_ONCE
 from kproxy.handlers.live.pauses import MOST_AT_FIRST
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.share.acquisition import AcquiredRange
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.heartbeat import Heartbeat
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
-from kproxy.share.limits import ShareLimits
+from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_partition import SharePartition
 from kproxy.telemetry.metrics import Metrics
 from tests.in_memory.inspectable import ORDERS, PAYMENTS, InMemorySharePartitions
@@ -21,7 +24,7 @@ from tests.worlds.share_group_world import ORDERS as THESE_ORDERS
 from tests.worlds.share_group_world import world_with_orders
 from tests.worlds.waiting import turns_during, until
 
-LABELS: Final = ("group", "topic", "partition", "event")
+LABELS: Final = ("group", "topic", "partition", "event", "state")
 LIMITS: Final = ShareLimits(partition_max_record_locks=200)
 
 
@@ -46,7 +49,14 @@ class Scraped:
         self.live = InMemorySharePartitions()
         self.counters = ShareCounters(RecordingObserver())
         watched = self.live if directory is None else directory
-        self.series = GroupSeries(watched, self.counters, {ORDERS: "orders"}.get, metrics=self.metrics)
+        self.coordinator = GroupCoordinator()
+        self.series = GroupSeries(
+            watched,
+            self.counters,
+            {ORDERS: "orders"}.get,
+            coordinator=self.coordinator,
+            metrics=self.metrics,
+        )
         self.series.register()
 
     def hold(self, group: str, partition: int, *extents: tuple[int, int]) -> None:
@@ -90,6 +100,32 @@ async def test_of_all_share_partitions_it_is_told_how_many_there_are_and_how_man
 
     # Then
     assert counts == [{(): 3}, {(): 15}]
+
+
+async def test_groups_are_counted_by_state_some_in_a_turn_and_without_a_picture_of_their_members(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There may be a hundred thousand, and each may have 200 members with thousands of partitions."""
+    # Given
+    scraped = Scraped()
+    described: list[GroupId] = []
+    monkeypatch.setattr(GroupCoordinator, "describe", lambda _self, group_id: described.append(group_id))
+    for number in range(3 * AT_ONCE):
+        joining = Heartbeat(
+            GroupId(f"g{number}"), MemberId("m"), 0, None, ("orders",), "client", "/127.0.0.1"
+        )
+        scraped.coordinator.admit(joining, topics={}, limits=GroupLimits(), now_ms=0)
+    leaving = Heartbeat(GroupId("g0"), MemberId("m"), -1, None, None, "client", "/127.0.0.1")
+    scraped.coordinator.leave(leaving, now_ms=0)
+
+    # When
+    turns = await turns_during(scraped.series.freshen())
+
+    # Then
+    counts = await scraped.samples("kproxy_share_groups")
+    assert counts == {("Empty",): 1, ("Stable",): 3 * AT_ONCE - 1}
+    assert turns >= 3
+    assert described == []
 
 
 async def test_what_a_lost_slot_has_ended_is_not_counted_though_it_is_in_memory_for_a_moment() -> None:

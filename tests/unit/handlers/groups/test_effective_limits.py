@@ -45,7 +45,7 @@ def test_a_changed_configuration_takes_effect_at_once_and_for_its_group_alone() 
     [
         (lambda configs: configs.restore(G, {"share.record.lock.duration.ms": "20000"}), 20_000),
         (lambda configs: configs.restore(G, {}), ShareLimits().record_lock_duration_ms),
-        (lambda configs: configs.forget(G), ShareLimits().record_lock_duration_ms),
+        (lambda configs: configs.forget_all([G]), ShareLimits().record_lock_duration_ms),
     ],
     ids=["others are restored", "none are restored", "it is forgotten"],
 )

@@ -272,8 +272,8 @@ def test_what_a_group_has_set_is_forgotten_and_of_no_other() -> None:
     configs.restore("h", {LOCK: "20000"})
 
     # When
-    configs.forget("g")
-    configs.forget("of which nothing is known")
+    configs.forget_all(["g"])
+    configs.forget_all(["of which nothing is known"])
 
     # Then
     assert [bool(configs.own_values(group_id)) for group_id in ("g", "h")] == [False, True]

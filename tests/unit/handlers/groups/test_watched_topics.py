@@ -8,6 +8,7 @@ import pytest
 from kproxy.handlers.groups import watched_topics
 from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
 from kproxy.handlers.groups.watched_topics import MOST_MISSING, WantedNames
+from kproxy.share.share_group import ShareGroup
 from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
 
 NONE_WANTED = WantedNames(frozenset(), ())
@@ -172,8 +173,51 @@ async def test_names_of_very_many_groups_that_are_gone_are_watched_no_more_some_
     counts += [len(world.groups.watched_topics.names()) for _ in range(3)]
 
     # Then
-    assert counts == [6, 5, 3, 3]
+    assert counts == [6, 3, 3, 3]
     assert world.groups.watched_topics.names() == {"one of e", "two of e", "three of d"}
+
+
+async def test_groups_that_did_not_change_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be a hundred thousand, and the look comes every second."""
+    # Given
+    world = ShareGroupWorld()
+    for group_id in "abcde":
+        await world.member(group_id=group_id).heartbeat(0, [f"of {group_id}"])
+    world.groups.watched_topics.names()
+    looked_at: list[str] = []
+    plain = watched_topics._names_of
+
+    def names_of(group: ShareGroup) -> object:
+        looked_at.append(group.group_id)
+        return plain(group)
+
+    monkeypatch.setattr(watched_topics, "_names_of", names_of)
+
+    # When
+    await world.member("bob", group_id="c").heartbeat(0, ["of bob"])
+    names = world.groups.watched_topics.names()
+    again = world.groups.watched_topics.names()
+
+    # Then
+    assert looked_at == ["c"]
+    assert names is again
+    assert names == {*(f"of {group_id}" for group_id in "abcde"), "of bob"}
+
+
+async def test_of_very_many_groups_that_changed_some_are_looked_at_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(watched_topics, "MOST_LOOKED_AT", 2)
+    world = ShareGroupWorld()
+    for group_id in "abc":
+        await world.member(group_id=group_id).heartbeat(0, [f"of {group_id}"])
+
+    # When
+    seen = [world.groups.watched_topics.names() for _ in range(2)]
+
+    # Then
+    assert seen == [{"of a", "of b"}, {"of a", "of b", "of c"}]
 
 
 async def test_nothing_is_wanted_when_no_group_is_about_any_topic() -> None:

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.net.state_log.claim import SlotClaims
-from kproxy.share.identifiers import GroupId
+from kproxy.share.identifiers import GroupEpoch, GroupId
+from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog import partitioning
+from kproxy.statelog.group_log_fold import GroupLogFold
+from kproxy.statelog.group_parts import GroupMetadata
 from kproxy.statelog.group_records import (
     GroupConfigs,
     RecoveryPoint,
@@ -77,6 +81,59 @@ async def test_groups_and_configurations_are_loaded(cluster: ScriptedStateLog, c
 
     # Then
     assert loaded.groups.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
+
+
+async def test_pictures_of_very_many_groups_are_made_in_several_turns(
+    cluster: ScriptedStateLog, claims: SlotClaims, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    ids = [GroupId(f"group {number}") for number in range(3 * MOST_AT_ONCE)]
+    records = [encode_group_record(GroupMetadata(each, GroupEpoch(1)), claim_epoch=None) for each in ids]
+    for begin in range(0, len(records), 100):
+        cluster.write_foreign(groups_log(), *records[begin : begin + 100])
+    plain, turn, made_in = GroupLogFold.image, 0, Counter[int]()
+
+    def counted(fold: GroupLogFold, group_id: GroupId) -> ShareGroupImage | None:
+        made_in[turn] += 1
+        return plain(fold, group_id)
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:
+            await asyncio.sleep(0)
+            turn += 1
+
+    monkeypatch.setattr(GroupLogFold, "image", counted)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        counting = tasks.create_task(count_turns())
+        loaded = await claims.load(await claims.claim(0, EPOCH, FLEET))
+        counting.cancel()
+
+    # Then
+    assert set(loaded.images) == set(ids)
+    assert made_in.total() == len(ids)
+    assert max(made_in.values()) <= MOST_AT_ONCE
+
+
+async def test_what_a_slot_had_is_let_go_of_piece_by_piece(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    configs = GroupConfigs(GroupId("workers"), {"share.auto.offset.reset": "earliest"})
+    group = GroupMetadata(GroupId("workers"), GroupEpoch(1))
+    cluster.write_foreign(
+        groups_log(), *(encode_group_record(each, claim_epoch=None) for each in (configs, group))
+    )
+    loaded = await opened(claims)
+
+    # When
+    works = list(loaded.take_apart())
+
+    # Then
+    assert works == [2, 1, 1]
+    assert (loaded.groups.group_ids, loaded.images, loaded.configs) == ((), {}, {})
 
 
 async def test_the_long_ids_of_groups_that_are_loaded_are_hashed_in_several_turns(

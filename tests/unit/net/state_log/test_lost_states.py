@@ -12,8 +12,9 @@ from kproxy.net.state_log.lost_states import LostStates
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.heartbeat import PartitionInitialization
-from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, SharePartitionKey, StateEpoch
+from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, SharePartitionKey, StateEpoch
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
+from kproxy.statelog.group_log_fold import GroupLogFold
 from kproxy.statelog.group_queue import ImageWrite
 from tests.event_loops import async_fixture
 from tests.in_memory.scripted_state_log import ScriptedStateLog
@@ -110,6 +111,26 @@ async def test_only_what_is_gone_begins_anew(cluster: ScriptedStateLog) -> None:
         # Then
         assert await start_offsets(process) == [-1, -1, 0]
         assert backing.measured.counts["statelog_lost_states",] == 1
+
+
+async def test_very_many_groups_without_any_state_are_looked_at_in_several_turns(
+    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog
+) -> None:
+    # Given
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", 3)
+    async with StateLogBacking(cluster) as backing:
+        process = await Process(backing).serves()
+        slot = process.directory.of_group(HERE.group_id)
+        loaded = slot.loaded()
+        assert loaded is not None
+        ids = [GroupId(f"group {number}") for number in range(9)]
+        monkeypatch.setattr(GroupLogFold, "group_ids", ids)
+
+        # When
+        pause_count = len(list(LostStates(backing.reports)._look_through(slot, loaded)))
+
+    # Then
+    assert pause_count == 3
 
 
 async def lost(process: Process) -> StateSlot:
