@@ -35,6 +35,7 @@ def share_group_limits(settings: Settings) -> ShareGroupLimits:
             max_partitions=settings.share_sessions_max_partitions,
             max_of_principal=settings.principal_max_share_sessions,
         ),
+        max_groups=settings.share_groups_max,
         max_subscribed_names=settings.share_groups_max_subscribed_topics,
         administration=AdministrationBounds(
             most_named=settings.share_admin_request_max_entries,

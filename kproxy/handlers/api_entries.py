@@ -93,7 +93,9 @@ def partial_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
     """Return the APIs of which kproxy serves the part that is about share groups."""
     ports, authorization = parts.heartbeat_ports, parts.services.authorization
     return (
-        *group_config_apis(parts.configs, ports.group_log, ports.observer, authorization),
+        *group_config_apis(
+            parts.configs, ports.group_log, ports.observer, authorization, bounds=parts.administration
+        ),
         *_group_apis(parts),
         *guarded_apis(ports.coordinators, authorization),
         find_share_coordinator(authorization),

@@ -20,7 +20,7 @@ from kproxy.handlers.callers import Waits
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.groups.ended_stays import EndedStays
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
-from kproxy.handlers.groups.group_configs import GroupConfigs
+from kproxy.handlers.groups.group_configs import MOST_GROUPS, GroupConfigs
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
@@ -77,6 +77,8 @@ class ShareGroupLimits:
     configs: GroupConfigBounds = field(default_factory=GroupConfigBounds)
     sessions: ShareSessionLimits = field(default_factory=ShareSessionLimits)
     """Share sessions of the process, and their partitions."""
+    max_groups: int = MOST_GROUPS
+    """Groups that may be there, and groups that may have configured something."""
     max_subscribed_names: int = 200_000
     """Topics that the members of all groups may name, each once for each different subscription of a group."""
     fetch_max_bytes: int = 55 << 20
@@ -123,7 +125,9 @@ class ShareGroups:
         *,
         on_internal_error: InternalErrorCallback,
     ) -> None:
-        self.configs = GroupConfigs(limits.configs, on_altered=self._look_again)
+        self.configs = GroupConfigs(
+            limits.configs, most_groups=limits.max_groups, on_altered=self._look_again
+        )
         self.coordinator = GroupCoordinator(most_names=limits.max_subscribed_names)
         self.sessions = ShareSessionCache(limits.sessions)
         self.watched_topics = WatchedTopics(self.coordinator)
@@ -246,9 +250,9 @@ class ShareGroups:
     ) -> None:
         """Put groups and configurations back that are durable: their `slot` was loaded. Sessions begin anew."""
         pictures = {image.group_id: image for image in images}
-        is_one_deleted = any(image.is_being_deleted for image in pictures.values())
+        has_begun_deletions = any(image.is_being_deleted for image in pictures.values())
         self._restored.come(pictures, configs, slot=slot)
-        if is_one_deleted:
+        if has_begun_deletions:
             self._ports.background.begin(self._group_deletions.tend, name="interrupted deletions of groups")
 
     def _look_again(self, group_ids: Collection[str]) -> None:
@@ -263,7 +267,7 @@ class ShareGroups:
         self._restored.go(slot)
 
     def forget_groups(self, group_ids: Collection[str]) -> None:
-        """Do the same with these groups, and with what they have configured; some may be there only for that."""
+        """Do the same with these groups; some may only have configured something."""
         self._restored.forget(group_ids)
 
     def end_sessions(self, sessions: Iterable[ShareSession]) -> None:
@@ -331,8 +335,7 @@ class ShareGroups:
 
     def _restore(self, image: ShareGroupImage, replaced: ShareGroup | None = None) -> None:
         """Put one durable group into the coordinator, and see to it that its sessions end in time."""
-        now_ms = self._ports.clock.now_ms()
-        limits = self._effective_limits.of_members(image.group_id)
+        limits, now_ms = self._effective_limits.of_members(image.group_id), self._ports.clock.now_ms()
         self.coordinator.restore(image, limits=limits, now_ms=now_ms, replaced=replaced)
         self._held.follow()
         if image.deleting:
@@ -368,7 +371,7 @@ class ShareGroups:
             coordinators=GroupCoordinators(ports.metadata, ports.namespace),
             deletions=self._group_deletions,
             authorization=self._services.authorization,
-            quotas=PrincipalQuotas(self.coordinator, self._limits.principals),
+            quotas=PrincipalQuotas(self.coordinator, self._limits.principals, self._limits.max_groups),
         )
 
 

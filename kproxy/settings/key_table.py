@@ -73,6 +73,13 @@ class Settings(LimitSettings):
         "200000",
         "Partitions that all share sessions may have together. Beyond that SHARE_SESSION_LIMIT_REACHED is answered.",
     )
+    share_groups_max: int = key_row(
+        "kproxy.share.groups.max",
+        whole_number(1),
+        "100000",
+        "Share groups that there may be in one process, and groups that may have configurations, whether or not they "
+        "exist. What would make another one is answered POLICY_VIOLATION.",
+    )
     share_groups_max_subscribed_topics: int = key_row(
         "kproxy.share.groups.max.subscribed.topics",
         whole_number(1),

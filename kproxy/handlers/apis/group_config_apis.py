@@ -6,6 +6,7 @@ served; the rest is the broker's.
 
 from collections.abc import Callable, Sequence
 
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.apis.configs.alter_configs import AlterConfigsHandler
 from kproxy.handlers.apis.configs.describe_configs import DescribeConfigsHandler
 from kproxy.handlers.apis.configs.incremental_alter_configs import IncrementalAlterConfigsHandler
@@ -22,13 +23,18 @@ from kproxy.wire.messages.incremental_alter_configs_response import IncrementalA
 
 
 def group_config_apis(
-    configs: GroupConfigs, group_log: GroupLog, observer: Observer, authorization: Authorization
+    configs: GroupConfigs,
+    group_log: GroupLog,
+    observer: Observer,
+    authorization: Authorization,
+    *,
+    bounds: AdministrationBounds,
 ) -> Sequence[ServedApi]:
     """Return one entry for each of the four APIs."""
     legacy = AlterConfigsHandler(observer, authorization)
     alter = IncrementalAlterConfigsHandler(configs, group_log, observer, authorization=authorization)
     describe = DescribeConfigsHandler(configs, group_log, observer, authorization=authorization)
-    listing = ListConfigResourcesHandler(configs, group_log, authorization)
+    listing = ListConfigResourcesHandler(configs, group_log, authorization, bounds=bounds)
     return (
         ServedApi(ApiKey.ALTER_CONFIGS, 0, 2, legacy.serve, _blank(AlterConfigsResponse)),
         ServedApi(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Protocol
 
-from kproxy.errors import InvalidConfig, InvalidRequest
+from kproxy.errors import InvalidConfig, InvalidRequest, PolicyViolation
 from kproxy.handlers.administration_bounds import count_of_names
 from kproxy.handlers.groups.group_config_keys import (
     AUTO_OFFSET_RESET,
@@ -30,6 +30,9 @@ from kproxy.handlers.live.offset_reset import OffsetReset, parse_offset_reset
 from kproxy.share.identifiers import require_storable_group_id
 from kproxy.share.register.placed_ids import PlacedIds
 from kproxy.wording import counted
+
+MOST_GROUPS: Final = 100_000
+"""Groups that a process has, and groups that have configured something: so many of a slot come in some 40 ms."""
 
 MOST_GROUPS_PER_REQUEST: Final = 1_000
 """Groups whose configurations one request may be about, those with long ids counting for several (`count_of_names`).
@@ -98,12 +101,17 @@ class GroupConfigs:
     A number that was set under other bounds is brought within those of today whenever it is used.
     """
 
-    __slots__ = ("_bounds", "_untold", "_values", "generation", "on_altered", "placed")
+    __slots__ = ("_bounds", "_most_groups", "_untold", "_values", "generation", "on_altered", "placed")
 
     def __init__(
-        self, bounds: GroupConfigBounds, *, on_altered: Callable[[Collection[str]], None] = lambda _ids: None
+        self,
+        bounds: GroupConfigBounds,
+        *,
+        most_groups: int = MOST_GROUPS,
+        on_altered: Callable[[Collection[str]], None] = lambda _ids: None,
     ) -> None:
         self.on_altered = on_altered
+        self._most_groups = most_groups
         self._bounds = bounds
         self._untold: dict[str, None] = {}
         self._values: dict[str, Mapping[str, str]] = {}
@@ -118,6 +126,7 @@ class GroupConfigs:
         Raises:
             InvalidRequest: no group is named, a key is named twice, or a value to set is null.
             InvalidConfig: a key is unknown, takes no such operation, or the value is out of its range.
+            PolicyViolation: it would be one more group that has set something than there may be.
         """
         _require_well_formed(group_id, changes)
         before = self._values.get(group_id, {})
@@ -129,6 +138,8 @@ class GroupConfigs:
             else:
                 values[change.name] = value
         self._require_consistent(values)
+        if values and not before:
+            self._require_room()
         if validate_only:
             return
         self._put(group_id, values)
@@ -166,6 +177,13 @@ class GroupConfigs:
         `placed` has none of them any more.
         """
         return [values for each in group_ids if (values := self._values.pop(each, None)) is not None]
+
+    def _require_room(self) -> None:
+        if len(self._values) >= self._most_groups:
+            count = counted(len(self._values), "group")
+            raise PolicyViolation(
+                f"{count} have configurations here; kproxy.share.groups.max={self._most_groups}"
+            )
 
     def _put(self, group_id: str, values: Mapping[str, str]) -> None:
         self.generation += 1

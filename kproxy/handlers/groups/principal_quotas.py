@@ -80,12 +80,18 @@ class _Holdings(Generic[T]):
 
 
 class PrincipalQuotas:
-    """Knows whose members and groups there are. Without limits it remembers nothing."""
+    """Knows whose members and groups there are. Without limits of a principal it remembers nothing.
 
-    __slots__ = ("_coordinator", "_groups", "_limits", "_members")
+    All principals together have `most_groups`.
+    """
 
-    def __init__(self, coordinator: GroupCoordinator, limits: PrincipalLimits) -> None:
+    __slots__ = ("_coordinator", "_groups", "_limits", "_members", "_most_groups")
+
+    def __init__(
+        self, coordinator: GroupCoordinator, limits: PrincipalLimits, most_groups: int = UNLIMITED
+    ) -> None:
         self._coordinator = coordinator
+        self._most_groups = most_groups
         self._limits = limits
         self._members: _Holdings[MemberKey] = _Holdings(self._is_member)
         self._groups: _Holdings[GroupId] = _Holdings(coordinator.known.__contains__)
@@ -98,9 +104,9 @@ class PrincipalQuotas:
         Raises:
             GroupMaxSizeReached: it has too many members. Clients stop and tell their application of it, as they do
                 when the group is full.
-            PolicyViolation: it has too many groups. The full group of GROUP_MAX_SIZE_REACHED is not what is wrong, and
-                no other error of the API is about a limit; this one is what brokers say of requests that their operator
-                does not want (CreateTopics), and clients ask no second time.
+            PolicyViolation: it has too many groups, or all have. The full group of GROUP_MAX_SIZE_REACHED is not what
+                is wrong, and no other error of the API is about a limit; this one is what brokers say of requests that
+                their operator does not want (CreateTopics), and clients ask no second time.
         """
         if not heartbeat.is_joining:
             return
@@ -115,9 +121,15 @@ class PrincipalQuotas:
                 )
 
     def require_group(self, group_id: GroupId, principal: Principal) -> None:
-        """Raise PolicyViolation when there is no such group, and making it would be one too many for `principal`."""
-        most = self._limits.max_groups
-        if most >= UNLIMITED or self._coordinator.find(group_id) is not None:
+        """Raise PolicyViolation when there is no such group, and it would be one too many for `principal` or all."""
+        known, most = self._coordinator.known_ids, self._limits.max_groups
+        if group_id in known:
+            return
+        if len(known) >= self._most_groups:
+            raise PolicyViolation(
+                f"there are {counted(len(known), 'share group')} here; kproxy.share.groups.max={self._most_groups}"
+            )
+        if most >= UNLIMITED:
             return
         has = self._groups.count(principal, enough=most)
         if has >= most:

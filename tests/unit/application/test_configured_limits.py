@@ -31,6 +31,7 @@ def test_every_limit_is_what_the_operator_set() -> None:
         group_share_max_share_sessions=55,
         share_session_max_partitions=66,
         share_sessions_max_partitions=777,
+        share_groups_max=9_999,
         share_groups_max_subscribed_topics=8_888,
         share_admin_request_max_entries=88,
         share_admin_response_max_entries=99,
@@ -64,6 +65,7 @@ def test_every_limit_is_what_the_operator_set() -> None:
             partition_max_record_locks=OperatorBounds(300, 200, 3_000),
         ),
         sessions=ShareSessionLimits(max_share_sessions=55, max_session_partitions=66, max_partitions=777),
+        max_groups=9_999,
         max_subscribed_names=8_888,
         administration=AdministrationBounds(most_named=88, most_told=99),
     )

@@ -91,6 +91,38 @@ async def test_a_principal_makes_as_many_groups_as_it_may_and_joins_those_of_oth
     assert (await joined(world, "c", ALICE, group_id="of bob"))[1] == ErrorCode.NONE
 
 
+async def test_all_together_make_as_many_groups_as_there_may_be_and_join_those_that_are_there() -> None:
+    # Given
+    world = ShareGroupWorld(limits=ShareGroupLimits(max_groups=2))
+    await joined(world, "a", ALICE, group_id="first")
+    await joined(world, "b", BOB, group_id="second")
+    third = world.member("c", group_id="third")
+
+    # When
+    refusal = await third.heartbeat(0, ["orders"])
+
+    # Then
+    assert refusal.error_code == ErrorCode.POLICY_VIOLATION
+    assert refusal.error_message == "there are 2 share groups here; kproxy.share.groups.max=2"
+    assert world.groups.coordinator.find(GroupId("third")) is None
+    assert (await joined(world, "c", ALICE, group_id="second"))[1] == ErrorCode.NONE
+    assert world.observer.reasons == ["policy_violation"]
+
+
+async def test_offsets_make_no_group_beyond_those_that_there_may_be() -> None:
+    # Given
+    world = ShareGroupWorld(limits=ShareGroupLimits(max_groups=1))
+    await joined(world, "a", ALICE, group_id="first")
+    request = AlterShareGroupOffsetsRequest(group_id="second", topics=[])
+
+    # When
+    answer = await world.serve(request, ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0)
+
+    # Then
+    assert isinstance(answer, AlterShareGroupOffsetsResponse)
+    assert answer.error_code == ErrorCode.POLICY_VIOLATION
+
+
 async def test_a_group_without_members_counts_still() -> None:
     world = a_world(max_groups=1)
     member, _ = await joined(world, "a", ALICE, group_id="first")

@@ -95,6 +95,30 @@ async def test_validating_alone_answers_the_same_and_changes_nothing() -> None:
     assert configs.number("g", RECORD_LOCK_DURATION_MS) == 30_000
 
 
+async def test_no_more_groups_have_configurations_than_may() -> None:
+    """They need not exist, so nothing else bounds them."""
+    # Given
+    configs, observer = GroupConfigs(GroupConfigBounds(), most_groups=2), RecordingObserver()
+    handler = IncrementalAlterConfigsHandler(
+        configs, BreakableGroupLog(), observer, authorization=EVERYBODY_MAY
+    )
+    await handler.serve(
+        IncrementalAlterConfigsRequest([a_resource("a", "15000"), a_resource("b", "15000")]), CONTEXT
+    )
+
+    # When
+    answer = await handler.serve(
+        IncrementalAlterConfigsRequest([a_resource("c", "15000"), a_resource("a", "20000")]), CONTEXT
+    )
+
+    # Then
+    assert [result.error_code for result in answer.responses] == [ErrorCode.POLICY_VIOLATION, ErrorCode.NONE]
+    assert answer.responses[0].error_message == "2 groups have configurations here; kproxy.share.groups.max=2"
+    assert list(configs.group_ids) == ["a", "b"]
+    assert configs.number("a", RECORD_LOCK_DURATION_MS) == 20_000
+    assert observer.reasons == ["policy_violation"]
+
+
 async def test_what_was_altered_is_durable_when_it_is_answered() -> None:
     # Given
     log = BreakableGroupLog()

@@ -3,8 +3,16 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    NotCoordinator,
+)
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.groups.group_configs import ConfigOperation
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
+from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterableConfig,
@@ -14,6 +22,7 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
 from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
 from kproxy.wire.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
 from tests.worlds.share_group_world import ShareGroupWorld
+from tests.worlds.waiting import turns_during
 
 GROUP = 32
 RESET = "share.auto.offset.reset"
@@ -53,6 +62,37 @@ async def test_groups_are_listed_that_have_configurations_and_no_others() -> Non
         ]
         * 2
     )
+
+
+async def test_very_many_groups_are_listed_in_several_turns() -> None:
+    # Given
+    world = ShareGroupWorld()
+    ids = [f"group {number}" for number in range(3 * MOST_AT_ONCE)]
+    world.groups.restore_groups((), {each: {RESET: "earliest"} for each in ids})
+
+    # When
+    turn_count = await turns_during(listed(world, GROUP))
+
+    # Then
+    assert turn_count >= 3
+    assert [each.resource_name for each in (await listed(world, GROUP)).config_resources] == ids
+
+
+async def test_more_groups_than_an_answer_may_tell_of_are_not_listed() -> None:
+    # Given
+    bounds = AdministrationBounds(most_told=2)
+    world = ShareGroupWorld(limits=ShareGroupLimits(administration=bounds))
+    for group_id in ("a", "b"):
+        await alter(world, group_id, ConfigOperation.SET, "earliest")
+    two = await listed(world, GROUP)
+    await alter(world, "c", ConfigOperation.SET, "earliest")
+
+    # When
+    three = await listed(world, GROUP)
+
+    # Then
+    assert len(two.config_resources) == 2
+    assert (three.error_code, three.config_resources) == (ErrorCode.INVALID_REQUEST, [])
 
 
 async def test_a_group_whose_last_configuration_is_deleted_is_listed_no_more() -> None:
