@@ -10,6 +10,7 @@ topics, heartbeats go on with what is known of them.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, PolicyViolation
 from kproxy.handlers.authorization import Authorization
@@ -37,6 +38,9 @@ from kproxy.share.share_group import ShareGroup
 from kproxy.wire.messages import share_group_heartbeat_response
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import Assignment, ShareGroupHeartbeatResponse
+
+_ENTRIES_AT_ONCE: Final = 500
+"""Topics and partitions of an answer that is made, and encoded, in the turn in which it may go out: a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ class ShareGroupHeartbeatHandler:
         else:
             answer = await self._keep(heartbeat, context)
         await self._writes.begin(heartbeat.group_id).settle()
+        if _entry_count(answer) > _ENTRIES_AT_ONCE:
+            await let_others_go_on()  # many members may have waited for the same write
         return _response(answer)
 
     def _leave(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
@@ -264,6 +270,10 @@ def _heartbeat(request: ShareGroupHeartbeatRequest, context: RequestContext) -> 
         client_id=context.client_id,
         client_host=context.client_host,
     )
+
+
+def _entry_count(answer: HeartbeatAnswer) -> int:
+    return sum(1 + len(topic.partitions) for topic in answer.assignment or ())
 
 
 def _response(answer: HeartbeatAnswer) -> ShareGroupHeartbeatResponse:

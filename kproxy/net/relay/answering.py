@@ -30,7 +30,8 @@ from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAl
 _BRIEFLY_ANSWERED: Final = frozenset(
     (ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 )
-"""What members send all the time; the answers are of a session's size at most."""
+"""What members send all the time; the answers are of a session's size at most, and long ones of heartbeats have had a
+pause (`handlers.apis.share_group_heartbeat`)."""
 
 
 _LISTINGS: Final = frozenset((ApiKey.LIST_GROUPS, ApiKey.LIST_CONFIG_RESOURCES))
