@@ -1,12 +1,12 @@
 """JSON in chunks, with the event loop free between them, and how much of it is under way. Imports no HTTP server."""
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from kproxy.errors import KproxyError
+from kproxy.handlers.live.pauses import let_other_looks_go_on
 from kproxy.wording import counted
 
 CHUNK_LENGTH: Final = 64 * 1024
@@ -50,7 +50,7 @@ async def gathered(pieces: Iterable[str], most_bytes: int) -> bytes:
             raise TooLong(
                 f"what it has to tell is longer than {most}: ask its own admin port with scope=local"
             )
-        await asyncio.sleep(0)
+        await let_other_looks_go_on()
     return bytes(whole)
 
 

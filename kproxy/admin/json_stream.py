@@ -13,6 +13,7 @@ from typing import Final
 from aiohttp import web
 
 from kproxy.admin.json_chunks import LongAnswers, chunks
+from kproxy.handlers.live.pauses import let_other_looks_go_on
 
 _MAX_STREAMS: Final = 4
 _WRITE_TIMEOUT_S: Final = 30.0
@@ -55,7 +56,7 @@ class JsonStreams:
             for chunk in chunks(pieces):
                 async with asyncio.timeout(self._timeout_s):
                     await response.write(chunk)
-                await asyncio.sleep(0)
+                await let_other_looks_go_on()
         except TimeoutError as stalled:
             if request.transport is not None:
                 request.transport.abort()

@@ -41,14 +41,14 @@ from kproxy.admin.state_log_views import StateLogSlots, doubt_of_slots, durable_
 from kproxy.admin.turns import in_order, in_turns
 from kproxy.admin.views import JsonObject, item
 from kproxy.admin.windows_in_flight import LimitsOf, WindowsInFlight
-from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
+from kproxy.errors import ShareSessionNotFound
 from kproxy.handlers.backlog import Backlogs
-from kproxy.handlers.live.pauses import let_other_looks_go_on
 from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.handlers.ports import Background, Clock, TopicDescription
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, topic_id_text
 from kproxy.share.share_session import ShareSessionCache, ShareSessionKey
+from kproxy.share.views.group_views import members_of, outline_of
 from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.slot_status import SlotStatus
 
@@ -262,13 +262,12 @@ class LocalAnswers:
     ) -> Iterator[JsonObject]:
         coordinator, now_ms = self._inspected.coordinator, self._inspected.wall_clock.now_ms()
         for group_id in group_ids:
-            try:
-                group = coordinator.describe(group_id)
-            except GroupIdNotFound:
+            group = coordinator.find(group_id)
+            if group is None:
                 continue  # deleted since the answer began
             yield item(
                 group_summary(
-                    group,
+                    outline_of(group),
                     lags.get(group_id, otherwise),
                     now_ms=now_ms,
                     holding=held.get(group_id, NOTHING_HELD),
@@ -280,20 +279,18 @@ class LocalAnswers:
         group_id = GroupId(question.place)
         self._known.require_group(group_id)
         progress = await self._progress.of(group_id, has_lag=question.has_lag)
-        try:
-            group = self._inspected.coordinator.describe(group_id)
-        except GroupIdNotFound as gone:
-            raise NothingThere(str(gone)) from gone
-        await let_other_looks_go_on()  # it may have taken as long as a turn should
         now_ms, directory = self._inspected.clock.now_ms(), self._inspected.directory
         held = await holdings(directory, now_ms=now_ms, only=group_id)
+        group = self._inspected.coordinator.find(group_id)
+        if group is None:
+            raise NothingThere(f"Group {group_id} not found.")
         described = group_description(
-            group,
+            outline_of(group),
             holding=held.get(group_id, NOTHING_HELD),
             counts=self._inspected.counts(group_id),
             slot=self._slot_of(group_id),
         )
-        members = map(item, member_views(group, now_ms=now_ms))
+        members = map(item, member_views(members_of(group), now_ms=now_ms))
         lists = {"members": members, "sharePartitions": map(item, progress)}
         return Told("ShareGroup", [item(described)], {}, lists)
 

@@ -3,17 +3,16 @@
 A topic's name is None when the cluster's metadata, as cached, does not know its id (any more).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kproxy.admin.activity.holdings import NOTHING_HELD, Holding
 from kproxy.admin.group_lag import GroupLag
 from kproxy.handlers.live.share_counters import GroupCounts
-from kproxy.share.group_coordinator import ShareGroupView
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, topic_id_text
-from kproxy.share.share_group_member import ShareGroupMemberView
 from kproxy.share.share_partition_view import InFlightRangeView, SharePartitionView
 from kproxy.share.share_session import ShareSession, ShareSessionKey
+from kproxy.share.views.group_views import ShareGroupMemberView, ShareGroupOutline
 
 TopicNames = Callable[[TopicId], str | None]
 """Says the name of a topic id, None when it is not known."""
@@ -176,7 +175,7 @@ class InFlightView:
 
 
 def group_summary(
-    group: ShareGroupView,
+    group: ShareGroupOutline,
     lag: GroupLag,
     *,
     now_ms: int,
@@ -191,7 +190,7 @@ def group_summary(
         group_epoch=group.group_epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.assignor_name,
-        member_count=len(group.members),
+        member_count=group.member_count,
         lag=lag.lag,
         is_lag_exact=lag.is_lag_exact,
         oldest_age_ms=None if lag.oldest_ms is None else max(0, now_ms - lag.oldest_ms),
@@ -206,7 +205,7 @@ def group_summary(
 
 
 def group_description(
-    group: ShareGroupView,
+    group: ShareGroupOutline,
     *,
     holding: Holding = NOTHING_HELD,
     counts: GroupCounts | None = None,
@@ -220,7 +219,7 @@ def group_description(
         group_epoch=group.group_epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.assignor_name,
-        member_count=len(group.members),
+        member_count=group.member_count,
         in_flight_count=holding.in_flight_count,
         oldest_lock_age_ms=holding.oldest_lock_ms,
         delivered_count=counts.delivered_count,
@@ -230,9 +229,9 @@ def group_description(
     )
 
 
-def member_views(group: ShareGroupView, *, now_ms: int) -> Iterator[MemberView]:
-    """Yield the members of a group. `now_ms` is of the clock of the heartbeats."""
-    return (_member(member, now_ms) for member in group.members)
+def member_views(members: Iterable[ShareGroupMemberView], *, now_ms: int) -> Iterator[MemberView]:
+    """Yield `members` of a group, each made when it is asked for. `now_ms` is of the clock of the heartbeats."""
+    return (_member(member, now_ms) for member in members)
 
 
 def session_view(

@@ -19,12 +19,10 @@ Source: KIP-932, "Group coordinator"; `GroupMetadataManager.java`.
 
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
 
 from kproxy.errors import CoordinatorLoadInProgress, CoordinatorNotAvailable, GroupIdNotFound, NonEmptyGroup
-from kproxy.share.assignor import ASSIGNOR_NAME
 from kproxy.share.group_topics import MOST_SUBSCRIBED_NAMES, SubscribedNames
 from kproxy.share.heartbeat import (
     LEAVE_EPOCH,
@@ -36,8 +34,6 @@ from kproxy.share.heartbeat import (
     TopicPartitions,
 )
 from kproxy.share.identifiers import (
-    AssignmentEpoch,
-    GroupEpoch,
     GroupId,
     MemberId,
     SharePartitionKey,
@@ -47,23 +43,12 @@ from kproxy.share.identifiers import (
 from kproxy.share.limits import GroupLimits
 from kproxy.share.register.known_groups import KnownGroups
 from kproxy.share.share_group import ShareGroup
-from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
-from kproxy.share.share_group_member import ExpiredMember, ShareGroupMember, ShareGroupMemberView, views_of
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group_member import ExpiredMember, ShareGroupMember
+from kproxy.share.views.group_views import ShareGroupView, view_of
 
 UNBOUNDED: Final = sys.maxsize
 """As many as there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShareGroupView:
-    """One group, as ShareGroupDescribe shows it. Members stand in the order in which they joined."""
-
-    group_id: GroupId
-    state: ShareGroupState
-    group_epoch: GroupEpoch
-    assignment_epoch: AssignmentEpoch
-    assignor_name: str
-    members: tuple[ShareGroupMemberView, ...]
 
 
 class GroupCoordinator:
@@ -336,20 +321,12 @@ class GroupCoordinator:
         return StateEpoch(group.group_epoch)
 
     def describe(self, group_id: GroupId) -> ShareGroupView:
-        """Return a frozen picture of the group.
+        """Return a picture of the group, made in one piece: of a large one others take `share.views` bit by bit.
 
         Raises:
             GroupIdNotFound: there is no such group.
         """
-        group = self._group(group_id)
-        return ShareGroupView(
-            group_id=group_id,
-            state=group.state,
-            group_epoch=group.group_epoch,
-            assignment_epoch=group.assignment_epoch,
-            assignor_name=ASSIGNOR_NAME,
-            members=views_of(group.members.values(), group.assignment_of),
-        )
+        return view_of(self._group(group_id))
 
     def _group(self, group_id: GroupId) -> ShareGroup:
         group = self._groups.find(group_id)

@@ -321,6 +321,11 @@ class GroupTopics:
         names = sorted([(ids[topic_id], topic_id) for topic_id in numbers_of if topic_id in ids])
         return tuple([AssignedTopic(each, name, tuple(sorted(numbers_of[each]))) for name, each in names])
 
+    def names_of(self, assigned: Iterable[Collection[TopicIdPartition]]) -> Collection[str]:
+        """Return the names of all topics of which something is `assigned`, of those that are known."""
+        topic_ids = set[TopicId]().union(*(map(_topic_of, partitions) for partitions in assigned))
+        return [self._ids[topic_id] for topic_id in topic_ids if topic_id in self._ids]
+
     def _difference(
         self, before: frozenset[str], after: frozenset[str]
     ) -> tuple[frozenset[str], frozenset[str]]:

@@ -1,10 +1,8 @@
 """One member of a share group."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
 
-from kproxy.share.heartbeat import JOIN_EPOCH, LEAVE_EPOCH, AssignedTopic
+from kproxy.share.heartbeat import JOIN_EPOCH, LEAVE_EPOCH
 from kproxy.share.identifiers import (
     GroupId,
     MemberEpoch,
@@ -64,21 +62,6 @@ class ShareGroupMember:
             assigned=self.assigned,
         )
 
-    def view(self, assignment: tuple[AssignedTopic, ...], names: tuple[str, ...]) -> "ShareGroupMemberView":
-        """Return a frozen picture of the member, with what it is assigned and its subscription, by names in order."""
-        return ShareGroupMemberView(
-            member_id=self.member_id,
-            rack_id=self.rack_id,
-            member_epoch=self.member_epoch,
-            client_id=self.client_id,
-            client_host=self.client_host,
-            subscribed_topic_names=names,
-            assignment=assignment,
-            heard_ms=self.heard_ms,
-            session_deadline_ms=self.session_deadline_ms,
-            heartbeat_interval_ms=self.heartbeat_interval_ms,
-        )
-
     @classmethod
     def restore(cls, member_id: MemberId, image: MemberImage, session_deadline_ms: int) -> "ShareGroupMember":
         """Rebuild a member from its image; its session begins anew."""
@@ -93,41 +76,6 @@ class ShareGroupMember:
             assigned=image.assigned,
             session_deadline_ms=session_deadline_ms,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ShareGroupMemberView:
-    """One member, as ShareGroupDescribe shows it.
-
-    Its last heartbeat came at `heard_ms`, and it was told to send one every `heartbeat_interval_ms`; None: before a
-    load. Its session ends at `session_deadline_ms` if none comes until then.
-    """
-
-    member_id: MemberId
-    rack_id: str | None
-    member_epoch: MemberEpoch
-    client_id: str
-    client_host: str
-    subscribed_topic_names: tuple[str, ...]
-    assignment: tuple[AssignedTopic, ...]
-    heard_ms: int | None = None
-    session_deadline_ms: int = 0
-    heartbeat_interval_ms: int | None = None
-
-
-def views_of(
-    members: Iterable[ShareGroupMember],
-    assignment_of: Callable[[ShareGroupMember], tuple[AssignedTopic, ...]],
-) -> tuple[ShareGroupMemberView, ...]:
-    """Return a frozen picture of each member. Names that several subscribe to alike are sorted, and held, once."""
-    in_order = cache(_in_order)
-    return tuple(
-        [member.view(assignment_of(member), in_order(member.subscribed_topic_names)) for member in members]
-    )
-
-
-def _in_order(names: frozenset[str]) -> tuple[str, ...]:
-    return tuple(sorted(names))
 
 
 @dataclass(frozen=True, slots=True, order=True)

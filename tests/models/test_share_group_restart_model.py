@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.share_groups import ShareGroupLimits
-from kproxy.share.group_coordinator import ShareGroupView
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
+from kproxy.share.views.group_views import ShareGroupView
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from tests.worlds.share_group_world import ShareGroupWorld
 

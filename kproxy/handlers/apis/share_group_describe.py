@@ -7,6 +7,7 @@ with too many is refused, and answers end at a bound (`AdministrationBounds`).
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -23,14 +24,16 @@ from kproxy.handlers.administration_bounds import AdministrationBounds, count_of
 from kproxy.handlers.authorization import GROUP_OPERATIONS, Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.groups.hashed_group_ids import hash_in_turns
-from kproxy.handlers.live.pauses import let_others_go_on
+from kproxy.handlers.live.pauses import Pace, SharedStart, let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
 from kproxy.security.acls import AclOperation, ResourceType
-from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupView
+from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
-from kproxy.share.share_group_member import ShareGroupMember, ShareGroupMemberView
+from kproxy.share.share_group import ShareGroup
+from kproxy.share.share_group_member import ShareGroupMember
+from kproxy.share.views.group_views import ShareGroupMemberView, members_of, outline_of
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import (
     Assignment,
@@ -42,8 +45,8 @@ from kproxy.wire.messages.share_group_describe_response import (
 
 MOST_LOOKED_UP: Final = 10
 """Unknown groups of one request about which the backing cluster is asked, for nothing but words."""
-_ENTRIES_AT_ONCE: Final = 2_000
-"""So many, or as many groups, are described before others have a turn."""
+_ENTRIES_OF_ONE: Final = 16
+"""So many names and partitions of a member are as much work as another share-partition (`Pace`)."""
 
 _CHARACTERS_OF_ONE: Final = 100
 """So many characters of what members say of themselves are as much work as another entry."""
@@ -57,7 +60,15 @@ HIDDEN_TOPIC: Final = "The group has described topic(s) that the client is not a
 class ShareGroupDescribeHandler:
     """Serves ShareGroupDescribe."""
 
-    __slots__ = ("_authorization", "_bounds", "_coordinator", "_coordinators", "_group_log", "_observer")
+    __slots__ = (
+        "_authorization",
+        "_bounds",
+        "_coordinator",
+        "_coordinators",
+        "_group_log",
+        "_observer",
+        "_start",
+    )
 
     def __init__(
         self,
@@ -70,6 +81,7 @@ class ShareGroupDescribeHandler:
         authorization: Authorization,
     ) -> None:
         self._authorization = authorization
+        self._start = SharedStart()
         self._bounds = bounds
         self._coordinator = coordinator
         self._coordinators = coordinators
@@ -86,18 +98,20 @@ class ShareGroupDescribeHandler:
         report = RefusalReport(self._observer, context)
         answer = ShareGroupDescribeResponse()
         elsewhere = await self._coordinators.elsewhere(request.group_ids, context.node_id)
-        entry_count = paused_at = 0
+        entry_count, pace = 0, Pace(start=self._start)
         for group_id in request.group_ids:
-            described = self._described(
-                group_id, elsewhere.get(group_id), report, context=context, told_count=entry_count
+            if pace.is_pause_due():
+                await let_others_go_on()
+            described = await self._described(
+                _Asked(group_id, elsewhere.get(group_id), told_count=entry_count),
+                report,
+                context=context,
+                pace=pace,
             )
             if described.error_code == ErrorCode.NONE and request.include_authorized_operations:
                 described = self._with_operations(described, report, context)
             answer.groups.append(described)
             entry_count += self._entry_count(described)
-            if entry_count + len(answer.groups) - paused_at > _ENTRIES_AT_ONCE:
-                paused_at = entry_count + len(answer.groups)
-                await let_others_go_on()
         report.tell()
         await self._tell_other_types(answer.groups)
         return answer
@@ -117,11 +131,13 @@ class ShareGroupDescribeHandler:
         for group_id in map(GroupId, dict.fromkeys(group_ids)):
             if told_count > self._bounds.most_told:
                 return
-            if self._coordinator.find(group_id) is None or not self._is_seen_by(context, group_id):
+            group = self._coordinator.find(group_id)
+            if group is None or not self._is_seen_by(context, group_id):
                 continue
-            for member in self._coordinator.describe(group_id).members:
-                told_count += 1 + len(member.assignment)
-                yield from (topic.topic_name for topic in member.assignment)
+            count = self._count_of(group)
+            if count < self._bounds.most_told:
+                told_count += count
+                yield from group.topics.names_of(member.assigned for member in group.members.values())
 
     def _is_seen_by(self, context: RequestContext, group_id: str) -> bool:
         try:
@@ -150,30 +166,28 @@ class ShareGroupDescribeHandler:
             if (refusal := refusals.get(group.group_id)) is not None:
                 group.error_message = str(refusal)
 
-    def _described(
-        self,
-        group_id: str,
-        coordinator_id: int | None,
-        report: RefusalReport,
-        *,
-        context: RequestContext,
-        told_count: int,
+    async def _described(
+        self, asked: "_Asked", report: RefusalReport, *, context: RequestContext, pace: Pace
     ) -> DescribedGroup:
         try:
-            self._authorization.require_group(context, AclOperation.DESCRIBE, group_id)
-            self._bounds.require_room(told_count)
-            self._require_group(group_id, coordinator_id)
-            self._bounds.require_room(self._text_count(group_id))
-            view = self._coordinator.describe(GroupId(group_id))
-            self._require_visible(view, context)
-            return _described_group(view)
+            self._authorization.require_group(context, AclOperation.DESCRIBE, asked.group_id)
+            self._bounds.require_room(asked.told_count)
+            group = self._required(asked)
+            self._bounds.require_room(self._count_of(group))
+            described = await _described_group(group, pace)
+            if self._required(asked) is not group:
+                raise CoordinatorNotAvailable(f"group {asked.group_id!r} was restored from its log meanwhile")
+            self._require_visible(described, context)
         except ApiError as refusal:
-            report.add(refusal.error_code, f"group {group_id!r}: {refusal}")
-            return refused_group(group_id, refusal)
+            report.add(refusal.error_code, f"group {asked.group_id!r}: {refusal}")
+            return refused_group(asked.group_id, refusal)
+        return described
 
-    def _require_visible(self, view: ShareGroupView, context: RequestContext) -> None:
+    def _require_visible(self, described: DescribedGroup, context: RequestContext) -> None:
         """Raise TopicAuthorizationFailed if members fetch from a topic that the sender may not describe."""
-        names = {topic.topic_name for member in view.members for topic in member.assignment}
+        names = {
+            topic.topic_name for member in described.members for topic in member.assignment.topic_partitions
+        }
         try:
             self._authorization.require_topics(context, AclOperation.DESCRIBE, names)
         except TopicAuthorizationFailed:
@@ -184,25 +198,36 @@ class ShareGroupDescribeHandler:
         is_too_much = described.error_code == ErrorCode.INVALID_REQUEST
         return self._bounds.most_told if is_too_much else entry_count_of(described)
 
-    def _text_count(self, group_id: str) -> int:
-        """Return for how many entries what its members say of themselves counts, before any of it is copied."""
-        group, characters = self._coordinator.find(GroupId(group_id)), 0
-        members = () if group is None else group.members.values()
-        for member in members:
+    def _count_of(self, group: ShareGroup) -> int:
+        """Return for how many entries a group counts, before any of it is told; counting ends at `most_told`."""
+        count = characters = 0
+        for member in group.members.values():
+            count += 1 + len(member.assigned)
             characters += _character_count(member)
-            if characters > self._bounds.most_told * _CHARACTERS_OF_ONE:
+            if count + characters // _CHARACTERS_OF_ONE >= self._bounds.most_told:
                 break
-        return characters // _CHARACTERS_OF_ONE
+        return count + characters // _CHARACTERS_OF_ONE
 
-    def _require_group(self, group_id: str, coordinator_id: int | None) -> None:
-        """Return if the group is here. A `coordinator_id` is that of the broker to ask instead."""
-        if not group_id:
+    def _required(self, asked: "_Asked") -> ShareGroup:
+        """Return the group if it is here."""
+        if not asked.group_id:
             raise InvalidGroupId("the group id is empty")
-        if coordinator_id is not None:
-            raise not_coordinator(group_id, coordinator_id)
-        self._group_log.require_ready(group_id)
-        if self._coordinator.find(GroupId(group_id)) is None:
-            raise GroupIdNotFound(f"Group {group_id} not found.")
+        if asked.coordinator_id is not None:
+            raise not_coordinator(asked.group_id, asked.coordinator_id)
+        self._group_log.require_ready(asked.group_id)
+        group = self._coordinator.find(GroupId(asked.group_id))
+        if group is None:
+            raise GroupIdNotFound(f"Group {asked.group_id} not found.")
+        return group
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A group that is named, the broker to ask about it instead, and how much is told by then."""
+
+    group_id: str
+    coordinator_id: int | None
+    told_count: int
 
 
 def refuse_description(
@@ -222,15 +247,25 @@ def refused_group(group_id: str, refusal: ApiError) -> DescribedGroup:
     return DescribedGroup(refusal.error_code, str(refusal) if group_id else None, group_id)
 
 
-def _described_group(view: ShareGroupView) -> DescribedGroup:
-    return DescribedGroup(
-        group_id=view.group_id,
-        group_state=view.state.value,
-        group_epoch=view.group_epoch,
-        assignment_epoch=view.assignment_epoch,
-        assignor_name=view.assignor_name,
-        members=[_member(member) for member in view.members],
+async def _described_group(group: ShareGroup, pace: Pace) -> DescribedGroup:
+    """Describe a group member by member, each as it is when its turn has come: others go on in between."""
+    outline, members = outline_of(group), list[Member]()
+    described = DescribedGroup(
+        group_id=outline.group_id,
+        group_state=outline.state.value,
+        group_epoch=outline.group_epoch,
+        assignment_epoch=outline.assignment_epoch,
+        assignor_name=outline.assignor_name,
+        members=members,
     )
+    views = members_of(group)
+    for member in tuple(group.members.values()):
+        if pace.is_pause_due(
+            1 + (len(member.assigned) + len(member.subscribed_topic_names)) // _ENTRIES_OF_ONE
+        ):
+            await let_others_go_on()
+        members.append(_member(next(views)))
+    return described
 
 
 def _member(member: ShareGroupMemberView) -> Member:

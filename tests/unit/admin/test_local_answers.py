@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Mapping
+from typing import NoReturn
 
 import pytest
 
@@ -7,7 +8,7 @@ from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.questions import Endpoint, Question
 from kproxy.admin.turns import AT_FIRST, AT_ONCE
 from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupView
+from kproxy.share.group_topics import GroupTopics
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
@@ -100,27 +101,28 @@ async def test_of_a_group_each_member_is_told_when_it_is_due() -> None:
     assert "members" not in next(iter(told.items))
 
 
-async def test_others_have_a_turn_between_a_description_of_a_group_and_what_is_made_of_it(
-    monkeypatch: pytest.MonkeyPatch,
+def not_to_be_made(*_: object) -> NoReturn:
+    raise AssertionError("an assignment is made")
+
+
+@pytest.mark.parametrize(
+    "question", [Question(Endpoint.GROUPS, wanted={"lag": "false"}), Question(Endpoint.GROUP, "workers")]
+)
+async def test_no_assignment_is_made_to_count_members_or_before_its_member_is_told(
+    question: Question, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one with a hundred thousand partitions each takes as long as a turn should."""
+    """Of a group with hundreds of members and thousands of topics all together take a third of a second."""
     # Given
     inspectable = Inspectable()
     inspectable.join("alice")
-    had_turn = asyncio.Event()
-    describe = GroupCoordinator.describe
-
-    def describe_and_ask_for_a_turn(coordinator: GroupCoordinator, group_id: GroupId) -> ShareGroupView:
-        asyncio.get_running_loop().call_soon(had_turn.set)
-        return describe(coordinator, group_id)
-
-    monkeypatch.setattr(GroupCoordinator, "describe", describe_and_ask_for_a_turn)
+    monkeypatch.setattr(GroupTopics, "named", not_to_be_made)
 
     # When
-    await LocalAnswers(inspectable.inspected()).answer(Question(Endpoint.GROUP, "workers"))
+    told = await LocalAnswers(inspectable.inspected()).answer(question)
 
     # Then
-    assert had_turn.is_set()
+    (group,) = told.items
+    assert group["memberCount"] == 1
 
 
 def a_process_with_a_slot_of_another() -> Inspectable:

@@ -12,15 +12,13 @@ from kproxy.errors import (
     InvalidRequest,
     UnknownMemberId,
 )
-from kproxy.share.group_coordinator import (
-    GroupCoordinator,
-    ShareGroupView,
-)
+from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import AssignedTopic, Heartbeat, HeartbeatAnswer, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import ShareGroupState
-from kproxy.share.share_group_member import ExpiredMember, ShareGroupMemberView
+from kproxy.share.share_group_member import ExpiredMember
+from kproxy.share.views.group_views import ShareGroupMemberView, ShareGroupView
 from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, keys_of
 
 TOPICS: Mapping[str, TopicPartitions | None] = {"paid": TopicPartitions(TOPIC, 2)}
@@ -289,6 +287,7 @@ def test_a_description_shows_members_epochs_and_assignments() -> None:
         group_epoch=view.group_epoch,
         assignment_epoch=view.assignment_epoch,
         assignor_name="simple",
+        member_count=1,
         members=(
             ShareGroupMemberView(
                 member_id=ALICE,

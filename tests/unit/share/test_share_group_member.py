@@ -1,9 +1,9 @@
 """A member and its image."""
 
-from kproxy.share.identifiers import MemberEpoch, MemberId, TopicIdPartition
+from kproxy.share.identifiers import MemberEpoch, TopicIdPartition
 from kproxy.share.limits import GroupLimits
-from kproxy.share.share_group_member import ShareGroupMember, views_of
-from tests.worlds.share_builders import ALICE, BOB, TOPIC
+from kproxy.share.share_group_member import ShareGroupMember
+from tests.worlds.share_builders import ALICE, TOPIC
 
 
 def test_a_member_restored_from_its_image_lacks_nothing_but_its_session() -> None:
@@ -40,23 +40,5 @@ def test_a_heartbeat_begins_the_session_anew_and_who_replaces_a_member_goes_on_w
     restored.continue_session_of(member)
 
     # Then
-    view = views_of([restored], lambda _: ())[0]
-    assert (view.heard_ms, view.session_deadline_ms, view.heartbeat_interval_ms) == (1_000, 21_000, 4_000)
-
-
-def test_members_that_name_the_same_topics_have_one_list_of_them_in_their_pictures() -> None:
-    # Given
-    alike = frozenset(["sent", "paid"])
-    members = [
-        ShareGroupMember(ALICE, subscribed_topic_names=alike),
-        ShareGroupMember(BOB, subscribed_topic_names=frozenset([*alike])),
-        ShareGroupMember(MemberId("carol"), subscribed_topic_names=frozenset(["sent"])),
-    ]
-
-    # When
-    alice, bob, carol = views_of(members, lambda _: ())
-
-    # Then
-    assert alice.subscribed_topic_names == ("paid", "sent")
-    assert bob.subscribed_topic_names is alice.subscribed_topic_names
-    assert carol.subscribed_topic_names == ("sent",)
+    assert (restored.heard_ms, restored.session_deadline_ms) == (1_000, 21_000)
+    assert restored.heartbeat_interval_ms == 4_000

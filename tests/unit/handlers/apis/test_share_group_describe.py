@@ -6,6 +6,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.administration_bounds import MOST_TOLD_WHY, AdministrationBounds
 from kproxy.handlers.apis.share_group_describe import MOST_LOOKED_UP, refuse_description
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.wire.api_keys import ApiKey
@@ -20,6 +21,7 @@ from kproxy.wire.messages.share_group_describe_response import (
 from tests.in_memory.scripted_rights import AskingAuthorizer, ScriptedRights
 from tests.worlds.group_coordinators import coordinate_groups_at
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.waiting import most_in_a_turn, turns_during
 
 
 async def described(
@@ -235,6 +237,59 @@ async def test_a_group_whose_members_say_too_much_is_refused_before_it_is_copied
     # Then
     assert [group.error_code for group in groups] == [0, 42, 42]
     assert "kproxy.share.admin.response.max.entries" in (groups[1].error_message or "")
+
+
+async def test_a_group_with_more_partitions_than_an_answer_may_tell_of_is_refused() -> None:
+    world = ShareGroupWorld(limits=ShareGroupLimits(administration=AdministrationBounds(most_told=10)))
+    world.metadata.create_topic("orders", ORDERS, partition_count=9)
+    await world.member().heartbeat(0, ["orders"])
+
+    (group,) = await described(world, "g")
+
+    assert (group.error_code, group.members) == (ErrorCode.INVALID_REQUEST, [])
+
+
+async def world_with_wide_members() -> ShareGroupWorld:
+    """Three members share the partitions of a topic; what each has is long work to tell."""
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=3 * 16 * MOST_AT_ONCE)
+    members = [world.member(member_id) for member_id in ("alice", "bob", "carol")]
+    epochs = [(await member.heartbeat(0, ["orders"])).member_epoch for member in members]
+    for member, epoch in zip(members, epochs, strict=True):
+        world.clock.advance(1_000)
+        await member.heartbeat(epoch)
+    return world
+
+
+async def test_others_have_a_turn_before_each_member_with_very_many_partitions_is_described() -> None:
+    world = await world_with_wide_members()
+
+    turn_count = await turns_during(described(world, "g"))
+
+    assert turn_count >= 3
+
+
+async def test_of_wide_groups_that_are_described_at_the_same_time_one_is_gone_on_with_in_a_turn() -> None:
+    world = await world_with_wide_members()
+    begin = asyncio.Event()
+
+    async def describe() -> None:
+        await begin.wait()
+        (group,) = await described(world, "g")
+        assert [member.member_id for member in group.members] == ["alice", "bob", "carol"]
+
+    assert await most_in_a_turn([describe() for _ in range(4)], begin.set) == 1
+
+
+async def test_a_group_that_is_restored_while_it_is_described_is_asked_for_again() -> None:
+    world = await world_with_wide_members()
+    describing = asyncio.get_running_loop().create_task(described(world, "g"))
+    await asyncio.sleep(0)
+
+    world.restore_groups()
+    (group,) = await describing
+
+    assert (group.error_code, group.members) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, [])
 
 
 ASKS = ShareGroupDescribeRequest(["g"], include_authorized_operations=True)
