@@ -11,6 +11,7 @@ from kproxy.share.heartbeat import JOIN_EPOCH, Heartbeat, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import ShareGroupState
+from tests.worlds.group_states import groups_by_state
 from tests.worlds.share_builders import ALICE, TOPIC, keys_of
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 
@@ -85,7 +86,7 @@ async def test_one_ring_of_the_alarm_ends_no_more_than_there_is_time_for(
     # When
     while empty_counts[-1:] != [len(GROUPS)]:
         await world.expire()
-        empty_counts.append(world.groups_by_state()[ShareGroupState.EMPTY])
+        empty_counts.append(groups_by_state(world)[ShareGroupState.EMPTY])
 
     # Then
     assert empty_counts == [2, 4, 5]

@@ -1,6 +1,5 @@
 """Share groups over in-memory ports, and members that speak to them as clients do."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import Final, TypeVar
@@ -21,7 +20,6 @@ from kproxy.net.tasks import TaskKeeper
 from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId, TopicIdPartition
-from kproxy.share.share_group_image import ShareGroupState
 from kproxy.share.share_partition import SharePartition
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -128,11 +126,6 @@ class ShareGroupWorld:
         """Begin anew with nothing but what is durable, as a process does that was killed."""
         self.groups = self.new_process()
         self.restore_groups()
-
-    def groups_by_state(self) -> Counter[ShareGroupState]:
-        """Return how many groups there are, by state."""
-        groups = map(self.groups.coordinator.find, self.groups.coordinator.group_ids)
-        return Counter(group.state for group in groups if group is not None)
 
     def restore_groups(self) -> None:
         """Do what the shell does when the one slot of all groups was loaded."""

@@ -10,10 +10,8 @@ from kproxy.errors import ApiError, SharePartitionNotLoaded, StateLogUnavailable
 from kproxy.handlers.groups import ended_stays
 from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
 from kproxy.handlers.live import pauses
-from kproxy.handlers.live.pauses import MOST_AT_FIRST, MOST_AT_ONCE
-from kproxy.share.heartbeat import Heartbeat
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
-from kproxy.share.limits import GroupLimits
+from kproxy.handlers.live.pauses import MOST_AT_FIRST
+from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 from tests.in_memory.breakable_state_log import BreakableStateLog
 from tests.worlds.share_group_world import (
@@ -25,7 +23,7 @@ from tests.worlds.share_group_world import (
     acquired,
     partitions_of,
 )
-from tests.worlds.waiting import turns_during, until_all_wait
+from tests.worlds.waiting import until_all_wait
 
 GROUP = GroupId("g")
 
@@ -73,20 +71,6 @@ async def test_a_topic_that_is_missing_for_a_moment_keeps_its_state() -> None:
     # Then
     assert world.state_log.state(world.key()) is not None
     assert set(durable_group(world).initialized) == {ORDERS}
-
-
-async def test_very_many_groups_are_looked_at_in_several_turns() -> None:
-    # Given
-    world = ShareGroupWorld()
-    for number in range(2 * MOST_AT_ONCE):
-        join = Heartbeat(GroupId(f"g{number}"), MemberId("m"), 0, None, ("orders",), "client", "/127.0.0.1")
-        world.groups.coordinator.admit(join, topics={}, limits=GroupLimits(), now_ms=0)
-
-    # When
-    turn_count = await turns_during(world.groups.tend_topics())
-
-    # Then
-    assert turn_count >= 3 * 2, "they are gone through three times"
 
 
 async def test_while_the_cluster_cannot_be_asked_nothing_is_deleted() -> None:
