@@ -22,6 +22,8 @@ class AssignmentRounds:
     """When a target assignment was computed last; None when the next one need not wait."""
     taken_ms: int | None = None
     """When members were last called only because they lose partitions."""
+    is_under_way: bool = False
+    """Whether a round has begun that does not count yet: who joins now waits for the one after it."""
     has_losers: bool = False
     """Whether somebody is yet to be called for that."""
 

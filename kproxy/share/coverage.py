@@ -11,13 +11,14 @@ A member can be counted on from its heartbeat until it leaves or its connection 
 partition, as in any share group with more members than partitions, so nothing is delivered twice for it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
-from itertools import cycle
+from itertools import chain, cycle
 from typing import Final, Protocol
 
 from kproxy.share.assignor import subscribers_of
 from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition, partitions_of
+from kproxy.share.rounds.portions import POOL_PLACES, Portions, whole
 from kproxy.share.share_group_member import ShareGroupMember
 
 Partitions = frozenset[TopicIdPartition]
@@ -40,7 +41,7 @@ class TopicsOfMembers(Protocol):
 class Coverage:
     """How many members of one group that can be counted on were told each partition of its `topics`."""
 
-    __slots__ = ("_allotted", "_free", "_open", "_told", "_topics")
+    __slots__ = ("_allotted", "_free", "_open", "_told", "_topics", "_uncounted")
 
     def __init__(self, topics: TopicsOfMembers) -> None:
         self._topics = topics
@@ -48,6 +49,27 @@ class Coverage:
         self._allotted: dict[MemberId, set[TopicIdPartition]] = {}
         self._open = _NOTHING
         self._free: dict[TopicId, set[TopicIdPartition]] = {}  # what is open and nobody was told since
+        self._uncounted: dict[MemberId, ShareGroupMember] = {}
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether there are members left to be counted: somebody may seem to be the only one who was told something."""
+        return bool(self._uncounted)
+
+    def restore(self, members: Iterable[ShareGroupMember]) -> None:
+        """Count on `members` for all that they were told; to be followed by `counting`."""
+        for member in members:
+            member.is_present, member.relied_on = True, member.assigned
+            self._uncounted[member.member_id] = member
+
+    def counting(self) -> Portions[None]:
+        """Count the members that were restored, one after the other, each as it is by then."""
+        while self._uncounted:
+            member_id = next(iter(self._uncounted))
+            member = self._uncounted.pop(member_id)
+            partitions, member.relied_on = member.relied_on, _NOTHING
+            self._rely(member, partitions)
+            yield 1 + 2 * len(partitions)
 
     def count_on(self, member: ShareGroupMember, partitions: Partitions) -> bool:
         """Count on `member`, which is there, for these `partitions`; tell whether that is anything new."""
@@ -60,6 +82,7 @@ class Coverage:
         self._allotted.pop(member.member_id, None)
         was_present, member.is_present = member.is_present, False
         self._rely(member, _NOTHING)
+        self._uncounted.pop(member.member_id, None)
         return was_present
 
     def tell(self, member: ShareGroupMember, partitions: Partitions) -> bool:
@@ -108,49 +131,99 @@ class Coverage:
         `wanted` may all be assigned. `targets` are those of the waiting members: what stands there they are told
         anyway.
         """
-        covered = _NOTHING.union(*targets.values()) if wanted else _NOTHING
+        whole(self.allotting(wanted, targets, waiting))
+
+    def allotting(
+        self,
+        wanted: Mapping[TopicId, Collection[int]],
+        targets: Mapping[MemberId, Partitions],
+        waiting: Sequence[ShareGroupMember],
+    ) -> Portions[bool]:
+        """Do the same in portions; return whether it has to be done again, for somebody it counts on waits no more.
+
+        Members may be told something, lost or heard meanwhile. All holds from the end on: what somebody was told since
+        is not open, and what was to be that somebody's who does not wait any more is. What is lost since asks for the
+        next round anyway.
+        """
+        uncovered = yield from self._uncovered(wanted, targets)
+        allotted: dict[MemberId, set[TopicIdPartition]] = {}
+        free: dict[TopicId, set[TopicIdPartition]] = {}
+        yield from self._share_out(uncovered, targets, waiting, allotted=allotted, free=free)
+        gone = [
+            member.member_id for member in waiting if not member.is_waiting and member.member_id in allotted
+        ]
+        for partition in chain.from_iterable([allotted.pop(member_id) for member_id in gone]):
+            free.setdefault(partition.topic_id, set()).add(partition)
         told_count = self._told.get
+        still_free = (
+            (topic_id, {each for each in partitions if told_count(each, 0) <= 0})
+            for topic_id, partitions in free.items()
+        )
+        self._allotted = allotted
+        self._free = {topic_id: partitions for topic_id, partitions in still_free if partitions}
+        self._open = _NOTHING.union(*self._free.values())
+        return bool(gone)
+
+    def _uncovered(
+        self, wanted: Mapping[TopicId, Collection[int]], targets: Mapping[MemberId, Partitions]
+    ) -> Portions[Mapping[TopicId, Sequence[TopicIdPartition]]]:
+        """Find what nobody was told of `wanted`, and nobody is to be told."""
         uncovered: dict[TopicId, Sequence[TopicIdPartition]] = {}
+        covered = set[TopicIdPartition]()
+        if wanted:
+            for target in {id(target): target for target in targets.values()}.values():
+                covered |= target
+                yield len(target)
+        told_count = self._told.get
         for topic_id, numbers in wanted.items():
             of_topic = partitions_of(topic_id, sorted(numbers))
             left = [each for each in of_topic if each not in covered and told_count(each, 0) <= 0]
             if left:
                 uncovered[topic_id] = left
-        self._allotted = {}
-        self._free = dict(self._share_out(uncovered, targets, waiting))
-        self._open = _NOTHING.union(*self._free.values())
+            yield POOL_PLACES + len(of_topic)
+        return uncovered
 
     def _share_out(
         self,
         uncovered: Mapping[TopicId, Sequence[TopicIdPartition]],
         targets: Mapping[MemberId, Partitions],
         waiting: Sequence[ShareGroupMember],
-    ) -> Iterator[tuple[TopicId, set[TopicIdPartition]]]:
-        """Allot `uncovered` to those who have least; yield what none of them may have, by topic."""
+        *,
+        allotted: dict[MemberId, set[TopicIdPartition]],
+        free: dict[TopicId, set[TopicIdPartition]],
+    ) -> Portions[None]:
+        """Let `uncovered` be `allotted` to those who have least, and `free`, by topic, what none of them may have."""
         loads = {member.member_id: len(targets[member.member_id]) for member in waiting}
-        able = self._able(uncovered, waiting)
-        turns = {member_ids: _LeastLoaded(member_ids, loads) for member_ids in set(able.values())}
+        able = yield from self._able(uncovered, waiting)
+        turns: dict[int, _LeastLoaded] = {}  # topics with the same members have one sequence of them
         for topic_id, partitions in uncovered.items():
             if topic_id not in able:
-                yield topic_id, set(partitions)
+                free[topic_id] = set(partitions)
+                yield len(partitions)
                 continue
-            turn = turns[able[topic_id]].first(len(partitions))
+            member_ids = able[topic_id]
+            if id(member_ids) not in turns:
+                turns[id(member_ids)] = _LeastLoaded(member_ids, loads)
+                yield len(member_ids)
+            turn = turns[id(member_ids)].first(len(partitions))
             for partition, member_id in zip(partitions, cycle(turn), strict=False):
-                self._allotted.setdefault(member_id, set()).add(partition)
+                allotted.setdefault(member_id, set()).add(partition)
                 loads[member_id] += 1
+            yield len(partitions)
 
     def _able(
         self, topic_ids: Collection[TopicId], waiting: Iterable[ShareGroupMember]
-    ) -> Mapping[TopicId, Sequence[MemberId]]:
-        """Return who of the waiting members may have the partitions of each topic; none without such a member."""
+    ) -> Portions[Mapping[TopicId, Sequence[MemberId]]]:
+        """Find who of the waiting members may have the partitions of each topic; none without such a member."""
         topics_of: dict[frozenset[str], frozenset[TopicId]] = {}
         subscriptions: dict[MemberId, frozenset[TopicId]] = {}
         for member in waiting:
             names = member.subscribed_topic_names
             if names not in topics_of:
                 topics_of[names] = frozenset(self._topics.subscribed_among(member, topic_ids))
+                yield min(len(names), len(topic_ids))
             subscriptions[member.member_id] = topics_of[names]
-        return subscribers_of(subscriptions)
+        return (yield from subscribers_of(subscriptions))
 
     def _rely(self, member: ShareGroupMember, partitions: Partitions) -> bool:
         before = member.relied_on
@@ -166,6 +239,9 @@ class Coverage:
 
         A set and a dictionary know the hashes of what is in them, which takes longest of a hundred thousand.
         """
+        if member.member_id in self._uncounted:
+            member.relied_on = partitions
+            return _NOTHING
         told = self._told
         new = gained.difference(told)
         known = gained - new

@@ -1,15 +1,27 @@
-"""The target assignment of one share group, and the rounds in which its members come to hear of it."""
+"""The target assignment of one share group, and the rounds in which its members come to hear of it.
 
-from collections.abc import Iterable, Mapping
+A round of a large group is held in portions, and others are served in between: members keep the target assignment that
+there was, until the new one is there as a whole. It is the one for the group as it was when the round began. What
+changed since asks for the next round, as it does within the assignment interval, so a group that goes on changing gets
+one assignment after the other all the same.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from typing import Final
 
 from kproxy.share.assignment_rounds import AssignmentRounds
-from kproxy.share.assignor import Assignment, assign
+from kproxy.share.assignor import Assignment, assigning
 from kproxy.share.coverage import Coverage
 from kproxy.share.group_topics import GroupTopics
 from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
+from kproxy.share.rounds.portions import PLACES_AT_ONCE, Portions, WorkUnderWay
 from kproxy.share.share_group_member import ShareGroupMember
+
+_LOOK_AGAIN_MS: Final = 1_000
+"""After so long a heartbeat looks again whether what it waits for is over, if nobody called it."""
 
 
 class GroupAssignment:
@@ -29,7 +41,9 @@ class GroupAssignment:
         "_rounds",
         "_subscriptions",
         "_topics",
+        "_under_way",
         "_unheard",
+        "_worked_ms",
         "assigned_from",
         "target",
     )
@@ -47,6 +61,13 @@ class GroupAssignment:
         self._unheard: set[MemberId] = set()
         self._heard_by_ms = 0
         self._limits = GroupLimits()
+        self._under_way: WorkUnderWay | None = None
+        self._worked_ms = 0
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a round, or the count of who was restored, has begun and is not over: it is to be gone on with."""
+        return self._under_way is not None
 
     def restore(self, target: Assignment, limits: GroupLimits, *, now_ms: int) -> None:
         """Take over a durable target assignment, and count on all members for one heartbeat interval."""
@@ -55,8 +76,9 @@ class GroupAssignment:
         self._limits = limits
         self._unheard = set(self._members)
         self._heard_by_ms = now_ms + limits.heartbeat_interval_ms
-        for member in self._members.values():
-            self._coverage.count_on(member, member.assigned)
+        self._coverage.restore(self._members.values())
+        self._under_way = WorkUnderWay(self._coverage.counting())
+        self.go_on(now_ms, at_most=PLACES_AT_ONCE)
 
     def heard(
         self,
@@ -81,7 +103,7 @@ class GroupAssignment:
 
     def await_round(self, member: ShareGroupMember, now_ms: int) -> None:
         """Let the answer of `member` wait for the next round, which is asked for."""
-        member.awaited_round = self._rounds.count + 1
+        member.awaited_round = self._rounds.count + 1 + self._rounds.is_under_way
         self._rounds.note_change(now_ms)
 
     def note_change(self, now_ms: int) -> None:
@@ -104,23 +126,47 @@ class GroupAssignment:
     def clear(self) -> None:
         """Begin anew: nobody is left."""
         self.target, self.assigned_from, self._subscriptions = {}, {}, {}
+        self._under_way = None
         self._rounds = AssignmentRounds(self._rounds.count)
 
     def next_round_ms(self, *, is_stale: bool) -> int | None:
         """Return when the next round is due. `is_stale` says that the target assignment is behind the group."""
+        if self._under_way is not None:
+            return self._worked_ms
         next_ms = self._rounds.next_ms(self._limits, is_stale=is_stale)
         if not self._unheard:
             return next_ms
         return self._heard_by_ms if next_ms is None else min(next_ms, self._heard_by_ms)
 
-    def begin_round(self, now_ms: int) -> None:
-        """Count on nobody any more who was not heard since the group was restored."""
-        self._rounds.changed_ms = None
-        self._rounds.count += 1
-        if now_ms >= self._heard_by_ms:
-            for member_id in self._unheard:
-                self._coverage.discount(self._members[member_id])
-            self._unheard.clear()
+    def begin_round(self, now_ms: int, *, computes: bool, on_computed: Callable[[], object]) -> None:
+        """Begin a round, which `computes` a target assignment, or not; whoever goes on with it ends it.
+
+        1. Members that were not heard since the group was restored are not counted on any more.
+        2. The target assignment is computed: then it is there as a whole, and `on_computed` is called.
+        3. What nobody was told, and nobody is about to be told, is shared among the members that wait.
+        4. Called are those that get something by that and, now and then, those that only lose something.
+        """
+        self._rounds.changed_ms, self._rounds.is_under_way = None, True
+        self._worked_ms = now_ms
+        self._under_way = WorkUnderWay(self._round(computes=computes, on_computed=on_computed))
+
+    def give_up_round(self) -> None:
+        """Drop what has begun and is not over, for the group begins another round."""
+        self._under_way, self._rounds.is_under_way = None, False
+
+    def go_on(self, now_ms: int, *, at_most: int) -> int:
+        """Do about `at_most` places of what is under way; return how many it was."""
+        under_way, self._worked_ms = self._under_way, now_ms
+        if under_way is None:
+            return 0
+        done = under_way.go_on(at_most)
+        if under_way.is_over:
+            self.give_up_round()
+        return done
+
+    def is_worked_on(self, now_ms: int) -> bool:
+        """Whether somebody went on with what is under way within a second."""
+        return now_ms - self._worked_ms < _LOOK_AGAIN_MS
 
     def may_compute(self, now_ms: int) -> bool:
         """Whether the assignment interval is over."""
@@ -131,43 +177,73 @@ class GroupAssignment:
         assignable = self._topics.assignable()
         return assignable is not self.assigned_from and assignable != self.assigned_from
 
-    def compute(self, now_ms: int) -> None:
-        """Compute the target assignment.
+    def _round(self, *, computes: bool, on_computed: Callable[[], object]) -> Portions[None]:
+        yield from self._coverage.counting()
+        while self._unheard and self._worked_ms >= self._heard_by_ms:
+            member = self._members[self._unheard.pop()]
+            work = 1 + len(member.relied_on)
+            self._coverage.discount(member)
+            yield work
+        if computes:
+            yield from self._compute()
+            on_computed()
+        yield from self._call()
+
+    def _compute(self) -> Portions[None]:
+        """Compute the target assignment for the group as it is when this begins.
 
         A computation with nothing to assign does not count, so that the first initialized partitions are not
         kept waiting.
         """
         assignable = self._topics.assignable()
+        names = {member.member_id: member.subscribed_topic_names for member in self._members.values()}
         ids = cache(self._topics.ids)  # most members of a group subscribe to the same topics
-        subscriptions = {
-            member.member_id: ids(member.subscribed_topic_names) for member in self._members.values()
-        }
-        self.target = assign(subscriptions, assignable, self.target)
-        self._subscriptions = {
-            member.member_id: member.subscribed_topic_names for member in self._members.values()
-        }
+        subscriptions: dict[MemberId, frozenset[TopicId]] = {}
+        for member_id, subscribed in names.items():
+            before = ids.cache_info().misses
+            subscriptions[member_id] = ids(subscribed)
+            yield 1 + (len(subscribed) if ids.cache_info().misses > before else 0)
+        self.target = yield from assigning(subscriptions, assignable, self.target)
+        self._subscriptions = names
         self.assigned_from = assignable
-        self._rounds.computed_ms = now_ms if assignable else None
+        self._rounds.computed_ms = self._worked_ms if assignable else None
 
-    def end_round(self, now_ms: int) -> None:
-        """Share what nobody has among those who wait, and call whomever that, or the target assignment, concerns.
-
-        Those that only lose something are called now and then: until then they merely share it.
-        """
-        members = self._members.values()
+    def _call(self) -> Portions[None]:
+        """Share what nobody has among those who wait, and call whomever that, or the target assignment, concerns."""
+        members = tuple(self._members.values())
         waiting = [member for member in members if member.is_waiting]
-        targets = {member.member_id: self._target_of(member) for member in waiting}
+        targets: dict[MemberId, frozenset[TopicIdPartition]] = {}
+        for member in waiting:
+            targets[member.member_id] = target = self._target_of(member)
+            yield 1 if target is self.target.get(member.member_id) else 1 + len(target)
         wanted = self._topics.wanted(member for member in members if member.is_present)
-        self._coverage.allot({} if self._is_all_told(wanted, targets) else wanted, targets, waiting)
+        yield self._topics.name_count
+        if self._is_all_told(wanted, targets):
+            wanted = {}
+        has_gone = yield from self._coverage.allotting(wanted, targets, waiting)
+        if has_gone:
+            self._rounds.note_change(self._worked_ms)
+        self._rounds.count += 1
+        self._rounds.is_under_way = False
+        losers = yield from self._call_gainers(waiting)
+        if self._rounds.take(self._limits, self._worked_ms, has_losers=bool(losers)):
+            self._called.update(dict.fromkeys(losers))
+
+    def _call_gainers(self, waiting: Iterable[ShareGroupMember]) -> Portions[Iterable[MemberId]]:
+        """Call whoever gets something, or waited for this round; return who only loses something."""
         losers: list[MemberId] = []
         for member in waiting:
-            share = self._coverage.share_of(member, targets[member.member_id])
-            if member.awaited_round is not None or not share <= member.assigned:
+            if not member.is_waiting:
+                continue  # it was answered, lost, or removed meanwhile
+            share = self._coverage.share_of(member, self._target_of(member))
+            is_awaited = member.awaited_round is not None and member.awaited_round <= self._rounds.count
+            has_more = share is not member.assigned and not share <= member.assigned
+            if is_awaited or has_more:
                 self._called[member.member_id] = None
             elif share != member.assigned:
                 losers.append(member.member_id)
-        if self._rounds.take(self._limits, now_ms, has_losers=bool(losers)):
-            self._called.update(dict.fromkeys(losers))
+            yield 1 if share is member.assigned else 1 + len(share)
+        return losers
 
     def held_until_ms(
         self,
@@ -193,6 +269,12 @@ class GroupAssignment:
         if self._rounds.count < member.awaited_round:
             return next_ms
         return min(next_ms, longest_ms) if is_stale and not share else None
+
+    def put_off(self, member: ShareGroupMember, until_ms: int | None, now_ms: int) -> int | None:
+        """Return until when a heartbeat that may be held `until_ms` is, for what is under way has to be over first."""
+        is_awaited = member.awaited_round is not None and member.awaited_round > self._rounds.count
+        has_to_wait = self._under_way is not None and is_awaited
+        return now_ms + _LOOK_AGAIN_MS if has_to_wait or self._coverage.is_counting else until_ms
 
     def share_of(self, member: ShareGroupMember) -> frozenset[TopicIdPartition]:
         """Return what `member` would be told now."""
@@ -242,7 +324,7 @@ class GroupAssignment:
 
 
 def _by_topic(held: Iterable[frozenset[TopicIdPartition]]) -> Mapping[TopicId, frozenset[int]]:
-    numbers: dict[TopicId, set[int]] = {}
-    for partition in frozenset[TopicIdPartition]().union(*held):
-        numbers.setdefault(partition.topic_id, set()).add(partition.partition)
+    numbers: defaultdict[TopicId, list[int]] = defaultdict(list)
+    for topic_id, number in frozenset[TopicIdPartition]().union(*held):
+        numbers[topic_id].append(number)
     return {topic_id: frozenset(of_topic) for topic_id, of_topic in numbers.items()}

@@ -11,8 +11,9 @@ A heartbeat is served in this order, by whoever may await:
    Or it says that there is nothing to tell yet: then it is asked again when the member is called.
 
 After every step `take_called` says whose held heartbeats are to be answered now. `assign` is due, and calls members,
-at `next_deadline_ms`. Between 3 and 5 other heartbeats may be served. Nothing here is released when a member goes:
-records come back through their share session, their lock, or an acknowledgement.
+at `next_deadline_ms`, where it also goes on with what it left of a large group. Between 3 and 5 other heartbeats may be
+served. Nothing here is released when a member goes: records come back through their share session, their lock, or an
+acknowledgement.
 
 Source: KIP-932, "Group coordinator"; `GroupMetadataManager.java`.
 """
@@ -42,6 +43,7 @@ from kproxy.share.identifiers import (
 )
 from kproxy.share.limits import GroupLimits
 from kproxy.share.register.known_groups import KnownGroups
+from kproxy.share.rounds.portions import PLACES_AT_ONCE, PLACES_OF_ONE
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_group_member import ExpiredMember, ShareGroupMember
@@ -180,7 +182,7 @@ class GroupCoordinator:
 
     def initialization_failed(self, group_id: GroupId, keys: Iterable[SharePartitionKey]) -> None:
         """Let the next heartbeat ask again for `keys`."""
-        self._group(group_id).initialization_failed(keys)
+        self._group(group_id).topics.state_partitions.fail(keys)
 
     def answer(
         self,
@@ -228,18 +230,19 @@ class GroupCoordinator:
             self._note_round(group)
 
     def assign(self, now_ms: int, *, at_most: int = UNBOUNDED) -> None:
-        """Look at the assignment of every group for which that is due, or of some.
+        """Look at the assignment of every group for which that is due, or of some, or at a part of a large one.
 
-        What is left after work like that on `at_most` small groups is due still (`next_deadline_ms`).
+        What is left after work like that on `at_most` small groups is due still (`next_deadline_ms`), and whoever
+        was due before comes first. A small group's round is held as a whole.
         """
         while self._round_checks and self._round_checks[0][0] <= now_ms and at_most > 0:
             check_ms, group_id = heappop(self._round_checks)
             group = self._groups.get(group_id)
             if group is not None and group.round_check_ms == check_ms:
                 group.round_check_ms = None
-                group.assign(now_ms)
+                done = group.assign(now_ms, at_most=max(PLACES_AT_ONCE, at_most * PLACES_OF_ONE))
                 self._note_round(group)
-                at_most -= group.topics.round_work(len(group.members))
+                at_most -= 1 + done // PLACES_OF_ONE
 
     def take_called(self) -> tuple[tuple[GroupId, MemberId], ...]:
         """Return, once, the members whose held heartbeats are to be answered now."""
@@ -250,7 +253,8 @@ class GroupCoordinator:
     def expire_sessions(self, now_ms: int, *, at_most: int = UNBOUNDED) -> tuple[ExpiredMember, ...]:
         """Remove and return every member that was silent for its session timeout.
 
-        After looks at `at_most` members, or as much work with their names, some may be left; it is due still then.
+        After looks at `at_most` members, or as much work with their names and partitions, some may be left; it is due
+        still then.
         """
         expired: list[ExpiredMember] = []
         while self._session_checks and self._session_checks[0][0] <= now_ms and at_most > 0:
@@ -261,9 +265,10 @@ class GroupCoordinator:
             if group is None or member is None or member.session_check_ms != check_ms:
                 continue  # it left, was forgotten, or another look was arranged since
             if member.session_deadline_ms <= now_ms:
-                work_before = group.topics.name_work
+                names_before = group.topics.name_count
+                at_most -= len(member.relied_on) // PLACES_OF_ONE
                 group.remove(member.member_id, now_ms)
-                at_most -= work_before - group.topics.name_work
+                at_most -= (names_before - group.topics.name_count) // PLACES_OF_ONE
                 self._note_round(group)
                 expired.append(candidate)
             else:

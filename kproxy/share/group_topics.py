@@ -13,21 +13,20 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from kproxy.errors import InvalidRequest, PolicyViolation
-from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, AssignedTopic, TopicPartitions
-from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.share.heartbeat import (
+    MAX_SUBSCRIBED_TOPICS,
+    AssignedTopic,
+    TopicInitialization,
+    TopicPartitions,
+)
+from kproxy.share.identifiers import GroupEpoch, GroupId, StateEpoch, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
-from kproxy.share.state_partition_metadata import NewPartitions, StatePartitionMetadata
+from kproxy.share.state_partition_metadata import StatePartitionMetadata
 from kproxy.wording import counted
 
 MOST_SUBSCRIBED_NAMES: Final = 200_000
 """In the subscriptions of all groups, as partitions of share sessions. 10,000 names take some 1.4 MB."""
-
-_NAMES_OF_ONE: Final = 100
-"""So many names are as much work, when nobody subscribes to them any more, as a member."""
-
-_ASSIGNED_TO_ONE: Final = 16
-"""So many members and partitions are as much work, when one is assigned to the other, as another group."""
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -104,15 +103,6 @@ class GroupTopics:
         self._names: frozenset[str] | None = frozenset()
         self._unasked: dict[str, None] | None = {}  # None: all of them
         self._uninitialized: dict[str, None] = {}
-
-    @property
-    def name_work(self) -> int:
-        """About how much work it is to go through the names of all different subscriptions, in members."""
-        return self.name_count // _NAMES_OF_ONE
-
-    def round_work(self, member_count: int) -> int:
-        """Return about how much work it is to assign all partitions to so many members, in small groups."""
-        return 1 + (self.state_partitions.partition_count + member_count) // _ASSIGNED_TO_ONE + self.name_work
 
     @property
     def subscribed_names(self) -> frozenset[str]:
@@ -227,9 +217,10 @@ class GroupTopics:
         return has_changed
 
     def begin_initializations(
-        self, limits: GroupLimits, now_ms: int
-    ) -> Iterator[tuple[TopicId, NewPartitions]]:
-        """Mark as initializing, and yield, what is neither initialized nor recently begun."""
+        self, group_id: GroupId, group_epoch: GroupEpoch, limits: GroupLimits, now_ms: int
+    ) -> Iterator[TopicInitialization]:
+        """Mark as initializing, and yield, what is neither initialized nor recently begun; it is of that epoch."""
+        epoch = StateEpoch(group_epoch)
         for name in tuple(self._uninitialized):
             topic = self.known[name]
             if self.state_partitions.is_initialized(topic):
@@ -238,7 +229,8 @@ class GroupTopics:
             begun = self.state_partitions.begin(
                 name, topic, retry_interval_ms=limits.initialize_retry_interval_ms, now_ms=now_ms
             )
-            yield from ((topic.topic_id, partitions) for partitions in begun)
+            for new in begun:
+                yield TopicInitialization(group_id, topic.topic_id, new.numbers, epoch, new.start_offset)
 
     def begin_deletion(self, topic_ids: Collection[TopicId]) -> bool:
         """Move all that may have state of these topics to deleting; tell whether any of it is there by now."""
@@ -318,8 +310,9 @@ class GroupTopics:
         for topic_id, number in partitions:
             numbers_of[topic_id].append(number)
         ids = self._ids
-        names = sorted([(ids[topic_id], topic_id) for topic_id in numbers_of if topic_id in ids])
-        return tuple([AssignedTopic(each, name, tuple(sorted(numbers_of[each]))) for name, each in names])
+        ids_by_name = {ids[topic_id]: topic_id for topic_id in numbers_of if topic_id in ids}
+        in_order = [(ids_by_name[name], name) for name in sorted(ids_by_name)]
+        return tuple([AssignedTopic(each, name, tuple(sorted(numbers_of[each]))) for each, name in in_order])
 
     def names_of(self, assigned: Iterable[Collection[TopicIdPartition]]) -> Collection[str]:
         """Return the names of all topics of which something is `assigned`, of those that are known."""

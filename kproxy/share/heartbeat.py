@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kproxy.errors import InvalidRequest
 from kproxy.share.identifiers import (
@@ -88,9 +88,11 @@ class TopicPartitions:
     partition_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class AssignedTopic:
-    """The partitions of one topic that a member was assigned, ascending."""
+class AssignedTopic(NamedTuple):
+    """The partitions of one topic that a member was assigned, ascending.
+
+    A named tuple, for a member is told of ten thousand in one turn, and a frozen dataclass takes three times as long.
+    """
 
     topic_id: TopicId
     topic_name: str

@@ -11,13 +11,12 @@ Source: KIP-932, "Share group membership"; `ShareGroup.java`, `GroupMetadataMana
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 
-from kproxy.errors import FencedMemberEpoch, GroupMaxSizeReached, UnknownMemberId
+from kproxy.errors import GroupMaxSizeReached, UnknownMemberId
 from kproxy.share.group_assignment import GroupAssignment
 from kproxy.share.group_topics import GroupTopics, SubscribedNames, subscription
 from kproxy.share.heartbeat import (
-    JOIN_EPOCH,
-    AssignedTopic,
     Heartbeat,
     HeartbeatAnswer,
     HeldHeartbeat,
@@ -31,11 +30,11 @@ from kproxy.share.identifiers import (
     MemberEpoch,
     MemberId,
     SharePartitionKey,
-    StateEpoch,
     TopicId,
     TopicIdPartition,
 )
 from kproxy.share.limits import GroupLimits
+from kproxy.share.rounds.portions import PLACES_AT_ONCE
 from kproxy.share.share_group_image import MemberImage, ShareGroupImage, ShareGroupState
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
@@ -99,8 +98,7 @@ class ShareGroup:
         5. Members are counted on for as long as they have to be heard again: one heartbeat interval.
         """
         group = cls(image.group_id, names=names)
-        group.group_epoch = image.group_epoch
-        group.assignment_epoch = image.assignment_epoch
+        group.group_epoch, group.assignment_epoch = image.group_epoch, image.assignment_epoch
         group.is_being_deleted = image.is_being_deleted
         deadline_ms = now_ms + limits.session_timeout_ms
         group.members.update(
@@ -214,8 +212,9 @@ class ShareGroup:
         """
         if (member := self.members.get(heartbeat.member_id)) is None:
             raise self._unknown(heartbeat.member_id)
-        # Kafka tells no member epoch 0: who was told it would seem to join again and again.
-        self.assign(now_ms, is_due=is_hurried and self.assignment_epoch == 0)
+        self.assign(now_ms)
+        if is_hurried and self.assignment_epoch == 0:
+            self._require_assignment(now_ms)
         must_tell = heartbeat.is_joining or heartbeat.subscribed_topic_names is not None
         share = self._assignment.share_of(member)
         until_ms = None
@@ -224,6 +223,7 @@ class ShareGroup:
             until_ms = self._assignment.held_until_ms(
                 member, came_ms, share=share, must_tell=must_tell, is_stale=self._is_stale
             )
+            until_ms = self._assignment.put_off(member, until_ms, now_ms)
         if until_ms is not None and now_ms < until_ms:
             member.is_waiting = True
             return HeldHeartbeat(until_ms)
@@ -234,27 +234,24 @@ class ShareGroup:
             member_id=member.member_id,
             member_epoch=member.member_epoch,
             heartbeat_interval_ms=limits.heartbeat_interval_ms,
-            assignment=self.assignment_of(member) if must_tell or has_changed else None,
+            assignment=self.topics.named(member.assigned) if must_tell or has_changed else None,
         )
 
-    def assign(self, now_ms: int, *, is_due: bool = False) -> None:
-        """Hold a round if one is due, or `is_due` says so: compute the target assignment, call those who wait for it.
+    def assign(self, now_ms: int, *, at_most: int | None = None) -> int:
+        """Hold a round if one is due, go on with one that is under way; return how many places were looked at.
 
-        1. Members that were not heard since the group was restored are not counted on any more.
-        2. The target assignment is computed when the group epoch, or the initialized partitions, moved past it.
-        3. What nobody was told, and nobody is about to be told, is shared among the members that wait.
-        4. Called are those that get something by that and, now and then, those that only lose something.
+        The rest is due still behind about `at_most`. Without it that is what may be done in any call, and what is under
+        way is left to whoever says how much, unless nobody came for a second.
         """
         self._note_initialized(now_ms)
-        if not is_due and ((due_ms := self.next_round_ms) is None or due_ms > now_ms):
-            return
-        self._assignment.begin_round(now_ms)
-        if self._is_stale and self._assignment.may_compute(now_ms):
-            self._assignment.compute(now_ms)
-            self.assignment_epoch = AssignmentEpoch(self.group_epoch)
-            self.new_assignments += 1
-            self.note_change()
-        self._assignment.end_round(now_ms)
+        at_once, done = PLACES_AT_ONCE if at_most is None else at_most, 0
+        if at_most is not None or not self._assignment.is_worked_on(now_ms):
+            done = self._assignment.go_on(now_ms, at_most=at_once)
+        due_ms = self.next_round_ms
+        if self._assignment.is_under_way or due_ms is None or due_ms > now_ms:
+            return done
+        self._begin_round(now_ms)
+        return done + self._assignment.go_on(now_ms, at_most=at_once)
 
     def take_called(self) -> tuple[MemberId, ...]:
         """Return, once, the members whose held heartbeats are to be answered now."""
@@ -289,10 +286,6 @@ class ShareGroup:
         if self.topics.state_partitions.finish(keys):
             self.note_change()
 
-    def initialization_failed(self, keys: Iterable[SharePartitionKey]) -> None:
-        """Let the next heartbeat ask again for `keys`, which may have durable state or not."""
-        self.topics.state_partitions.fail(keys)
-
     def begin_deletion(self) -> None:
         """Give up the group, which has no members. What is `deleting` in its image is to be deleted first."""
         assert not self.members, f"{self.group_id!r} has members"
@@ -314,10 +307,6 @@ class ShareGroup:
         if self.topics.state_partitions.finish_deletion(topic_ids):
             self.note_change()
 
-    def assignment_of(self, member: ShareGroupMember) -> tuple[AssignedTopic, ...]:
-        """Return what `member` was assigned, by topic name; a topic deleted meanwhile is left out."""
-        return self.topics.named(member.assigned)
-
     def _member_of(self, heartbeat: Heartbeat, limits: GroupLimits) -> ShareGroupMember:
         """Return the member, made but not yet added when it joins."""
         if (member := self.members.get(heartbeat.member_id)) is None:
@@ -326,10 +315,7 @@ class ShareGroup:
             if not heartbeat.is_joining:
                 raise self._unknown(heartbeat.member_id)
             return ShareGroupMember(heartbeat.member_id)
-        if heartbeat.member_epoch not in (JOIN_EPOCH, member.member_epoch, member.previous_member_epoch):
-            raise FencedMemberEpoch(
-                f"member epoch {heartbeat.member_epoch} is not {member.member_epoch} in {self.group_id!r}"
-            )
+        member.require_epoch(heartbeat)
         return member
 
     def _note(self, member: ShareGroupMember, heartbeat: Heartbeat) -> bool:
@@ -339,24 +325,41 @@ class ShareGroup:
             names = subscription(heartbeat.subscribed_topic_names)
             self.topics.require_room(before, names)
         self.members[member.member_id] = member
-        member.client_id = heartbeat.client_id
-        member.client_host = heartbeat.client_host
-        if heartbeat.rack_id is not None:
-            member.rack_id = heartbeat.rack_id
-        member.subscribed_topic_names = names
+        member.note(heartbeat, names)
         self._note_member(member)
         return self.topics.subscribe(before, names)
 
     def _initializations(self, limits: GroupLimits, now_ms: int) -> tuple[TopicInitialization, ...]:
         """Mark as initializing, and return, what is neither initialized nor recently begun."""
-        begun = tuple(self.topics.begin_initializations(limits, now_ms))
+        begun = tuple(self.topics.begin_initializations(self.group_id, self.group_epoch, limits, now_ms))
         if begun:
             self.note_change()
-        epoch = StateEpoch(self.group_epoch)
-        return tuple(
-            TopicInitialization(self.group_id, topic_id, new.numbers, epoch, new.start_offset)
-            for topic_id, new in begun
-        )
+        return begun
+
+    def _begin_round(self, now_ms: int) -> None:
+        """Begin a round for the group as it is now: others may change it before that is over."""
+        computes = self._is_stale and self._assignment.may_compute(now_ms)
+        take_over = partial(self._take_over, AssignmentEpoch(self.group_epoch))
+        self._assignment.begin_round(now_ms, computes=computes, on_computed=take_over)
+
+    def _take_over(self, epoch: AssignmentEpoch) -> None:
+        """Let a target assignment that was computed for the group at `epoch` be the one that counts."""
+        self.assignment_epoch = epoch
+        self.new_assignments += 1
+        self.note_change()
+
+    def _require_assignment(self, now_ms: int) -> None:
+        """See to it that there is an assignment, if that of nothing, for a member that cannot wait.
+
+        Kafka tells no member epoch 0: who was told it would seem to join again and again.
+        """
+        if not self._assignment.is_under_way:
+            self._begin_round(now_ms)
+            self._assignment.go_on(now_ms, at_most=PLACES_AT_ONCE)
+        if self.assignment_epoch == 0:
+            self._assignment.give_up_round()
+            self._take_over(AssignmentEpoch(self.group_epoch))
+            self._raise_group_epoch()
 
     @property
     def _is_stale(self) -> bool:
@@ -370,10 +373,7 @@ class ShareGroup:
 
     def _reconcile(self, member: ShareGroupMember, share: frozenset[TopicIdPartition], now_ms: int) -> bool:
         """Let `member` have its share of the target assignment; tell whether that changed what it has."""
-        member_epoch = MemberEpoch(self.assignment_epoch)
-        if member.member_epoch != member_epoch:
-            member.previous_member_epoch = member.member_epoch
-            member.member_epoch = member_epoch
+        member.reach(MemberEpoch(self.assignment_epoch))
         has_changed = share != member.assigned
         self._assignment.tell(member, share, now_ms)
         self._note_member(member)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from kproxy.share.heartbeat import JOIN_EPOCH, LEAVE_EPOCH
+from kproxy.errors import FencedMemberEpoch
+from kproxy.share.heartbeat import JOIN_EPOCH, LEAVE_EPOCH, Heartbeat
 from kproxy.share.identifiers import (
     GroupId,
     MemberEpoch,
@@ -44,6 +45,25 @@ class ShareGroupMember:
         """Take note that a heartbeat came: the session begins anew."""
         self.session_deadline_ms, self.heard_ms = now_ms + limits.session_timeout_ms, now_ms
         self.heartbeat_interval_ms = limits.heartbeat_interval_ms
+
+    def require_epoch(self, heartbeat: Heartbeat) -> None:
+        """Raise FencedMemberEpoch unless a heartbeat joins, or is of the epoch that the member has, or had before."""
+        if heartbeat.member_epoch not in (JOIN_EPOCH, self.member_epoch, self.previous_member_epoch):
+            raise FencedMemberEpoch(
+                f"member epoch {heartbeat.member_epoch} is not {self.member_epoch} in {heartbeat.group_id!r}"
+            )
+
+    def note(self, heartbeat: Heartbeat, names: frozenset[str]) -> None:
+        """Write down what a heartbeat says of the member, which subscribes to `names` now."""
+        self.client_id, self.client_host = heartbeat.client_id, heartbeat.client_host
+        if heartbeat.rack_id is not None:
+            self.rack_id = heartbeat.rack_id
+        self.subscribed_topic_names = names
+
+    def reach(self, member_epoch: MemberEpoch) -> None:
+        """Let the member be told `member_epoch`."""
+        if self.member_epoch != member_epoch:
+            self.previous_member_epoch, self.member_epoch = self.member_epoch, member_epoch
 
     def continue_session_of(self, known: "ShareGroupMember") -> None:
         """Let the session end when that of `known`, the same member, would have, and be looked at then."""

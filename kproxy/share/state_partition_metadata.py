@@ -43,7 +43,15 @@ class _Attempt:
 class StatePartitionMetadata:
     """The share-partitions of one group by stage; each is in one stage at most."""
 
-    __slots__ = ("_deleting", "_deletions", "_initialized", "_initializing", "_names", "revision")
+    __slots__ = (
+        "_deleting",
+        "_deletions",
+        "_initialized",
+        "_initializing",
+        "_names",
+        "_pictured",
+        "revision",
+    )
 
     def __init__(self) -> None:
         self.revision = 0
@@ -53,6 +61,7 @@ class StatePartitionMetadata:
         self._initialized: dict[TopicId, frozenset[int]] = {}
         self._deleting: dict[TopicId, frozenset[int]] = {}
         self._deletions: dict[TopicId, int] = {}
+        self._pictured: tuple[int, StateTopics] | None = None
 
     @classmethod
     def restore(
@@ -86,8 +95,10 @@ class StatePartitionMetadata:
 
     @property
     def initialized(self) -> StateTopics:
-        """What may be assigned, as its image has it."""
-        return self._named(self._initialized)
+        """What may be assigned, as its image has it; the same object for one revision."""
+        if self._pictured is None or self._pictured[0] != self.revision:
+            self._pictured = self.revision, self._named(self._initialized)
+        return self._pictured[1]
 
     @property
     def deleting(self) -> StateTopics:

@@ -125,6 +125,8 @@ class CoverageModel(RuleBasedStateMachine):
     @rule(numbers=some_members, partitions=some_partitions)
     def hold_round(self, numbers: list[int], partitions: Partitions) -> None:
         waiting = [self.members[number] for number in numbers]
+        for member in waiting:
+            member.is_waiting = True
         targets = {member.member_id: self.targets[member.member_id] for member in waiting}
         wanted = {
             topic_id: {partition.partition for partition in partitions if partition.topic_id == topic_id}

@@ -33,8 +33,8 @@ class OneTopic:
 
 
 def told(coverage: Coverage, member_id: MemberId, numbers: Iterable[int]) -> ShareGroupMember:
-    """A member that can be counted on for what it was told."""
-    member = ShareGroupMember(member_id)
+    """A member that can be counted on for what it was told, and waits."""
+    member = ShareGroupMember(member_id, is_waiting=True)
     coverage.count_on(member, frozenset())
     coverage.tell(member, partitions(*numbers))
     return member

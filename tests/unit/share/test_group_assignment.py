@@ -1,5 +1,6 @@
 """Rounds of a group: who is called, and how long a heartbeat may be held."""
 
+import sys
 from collections.abc import Collection
 
 import pytest
@@ -15,6 +16,12 @@ from tests.worlds.share_builders import ALICE, BOB, TOPIC, LookedUpId
 
 LIMITS = GroupLimits(assignment_delay_ms=50, max_heartbeat_wait_ms=15_000)
 PAID = TopicPartitions(TOPIC, 2)
+
+
+def hold_round(assignment: GroupAssignment, now_ms: int, *, computes: bool = True) -> None:
+    """Hold a round as a whole."""
+    assignment.begin_round(now_ms, computes=computes, on_computed=lambda: None)
+    assignment.go_on(now_ms, at_most=sys.maxsize)
 
 
 class Group:
@@ -37,9 +44,7 @@ class Group:
         return member
 
     def round(self, now_ms: int) -> tuple[MemberId, ...]:
-        self.assignment.begin_round(now_ms)
-        self.assignment.compute(now_ms)
-        self.assignment.end_round(now_ms)
+        hold_round(self.assignment, now_ms)
         return self.assignment.take_called()
 
     def tell(self, *members: ShareGroupMember, now_ms: int) -> None:
@@ -155,8 +160,7 @@ def test_a_join_that_would_get_nothing_yet_is_held_until_the_assignment_interval
     group.assignment.await_round(bob, 60)
 
     # When
-    group.assignment.begin_round(110)
-    group.assignment.end_round(110)
+    hold_round(group.assignment, 110, computes=False)
 
     # Then
     assert not group.assignment.may_compute(110)
@@ -171,8 +175,7 @@ def test_whoever_joins_again_with_nothing_waits_for_a_round_and_not_for_the_assi
     group.round(50)
     group.tell(alice, now_ms=50)
     bob = group.join(BOB, now_ms=60)
-    group.assignment.begin_round(110)
-    group.assignment.end_round(110)
+    hold_round(group.assignment, 110, computes=False)
     group.assignment.tell(bob, frozenset(), 120)
 
     # When
@@ -223,12 +226,9 @@ def test_a_subscription_is_gone_through_as_often_however_many_topics_change_hand
         topics.look_ups = 0
 
         # When
-        assignment.begin_round(50)
-        assignment.compute(50)
-        assignment.end_round(50)
+        hold_round(assignment, 50)
         assignment.lose(alice, 60)
-        assignment.begin_round(110)
-        assignment.end_round(110)
+        hold_round(assignment, 110, computes=False)
         assert len(assignment.share_of(bob)) == topic_count
         look_ups.append(topics.look_ups)
 
@@ -268,9 +268,7 @@ def test_a_round_goes_through_the_topics_of_different_subscriptions_not_of_membe
     LookedUpId.look_ups = 0
 
     # When
-    assignment.begin_round(50)
-    assignment.compute(50)
-    assignment.end_round(50)
+    hold_round(assignment, 50)
 
     # Then
     assert len(assignment.target[MemberId("0")]) == 500
@@ -280,9 +278,7 @@ def test_a_round_goes_through_the_topics_of_different_subscriptions_not_of_membe
 def test_what_is_open_is_not_gone_through_for_a_member_with_few_topics() -> None:
     # Given
     assignment, wide = one_wide_and_many_narrow(500, 100)
-    assignment.begin_round(50)
-    assignment.compute(50)
-    assignment.end_round(50)
+    hold_round(assignment, 50)
     narrow = ShareGroupMember(MemberId("new"), subscribed_topic_names=frozenset(["0499"]))
     LookedUpId.look_ups = 0
 
@@ -308,8 +304,10 @@ def a_wide_lone_member(partition_count: int) -> tuple[GroupAssignment, ShareGrou
     member = ShareGroupMember(ALICE, subscribed_topic_names=names, is_waiting=True)
     assignment = GroupAssignment(topics, {ALICE: member})
     assignment.heard(member, LIMITS, is_joining=True, has_changed=True, now_ms=0)
-    assignment.begin_round(50)
-    assignment.compute(50)
+    computed: list[None] = []
+    assignment.begin_round(50, computes=True, on_computed=lambda: computed.append(None))
+    while not computed:
+        assignment.go_on(50, at_most=1)
     return assignment, member
 
 
@@ -319,7 +317,7 @@ def test_a_round_in_which_everybody_waits_for_a_new_target_looks_for_no_partitio
     LookedUpId.look_ups = 0
 
     # When
-    assignment.end_round(50)
+    assignment.go_on(50, at_most=sys.maxsize)
     look_ups = LookedUpId.look_ups
 
     # Then
@@ -331,7 +329,7 @@ def test_a_round_in_which_everybody_waits_for_a_new_target_looks_for_no_partitio
 def test_the_first_who_is_told_partitions_costs_no_look_up_of_each() -> None:
     # Given
     assignment, member = a_wide_lone_member(500)
-    assignment.end_round(50)
+    assignment.go_on(50, at_most=sys.maxsize)
     share = assignment.share_of(member)
     LookedUpId.look_ups = 0
 
@@ -354,8 +352,7 @@ def test_what_a_member_that_left_was_to_have_is_shared_before_the_next_target_is
     group.assignment.remove(bob, 60)
 
     # When
-    group.assignment.begin_round(110)
-    group.assignment.end_round(110)
+    hold_round(group.assignment, 110, computes=False)
 
     # Then
     assert group.assignment.take_called() == (BOB, ALICE)

@@ -7,12 +7,12 @@ import weakref
 import pytest
 
 from kproxy.share.group_topics import GroupTopics, subscription
-from kproxy.share.heartbeat import AssignedTopic, TopicPartitions
-from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.share.heartbeat import AssignedTopic, TopicInitialization, TopicPartitions
+from kproxy.share.identifiers import GroupEpoch, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
-from tests.worlds.share_builders import ALICE, BOB, OTHER_TOPIC, TOPIC, LookedUpId
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, LookedUpId
 
 NAME_COUNT = 1_000
 PAID, SENT = TopicPartitions(TOPIC, 2), TopicPartitions(OTHER_TOPIC, 1)
@@ -68,16 +68,20 @@ def test_the_names_are_the_same_object_as_long_as_they_are_the_same(topics: Grou
     assert topics.subscribed_names is before
 
 
+def initializations(topics: GroupTopics, limits: GroupLimits, now_ms: int) -> list[TopicInitialization]:
+    return list(topics.begin_initializations(ORDERS, GroupEpoch(1), limits, now_ms))
+
+
 def test_what_is_initialized_is_not_looked_at_again_until_its_topic_changes(topics: GroupTopics) -> None:
     # Given
     limits = GroupLimits(initialize_retry_interval_ms=1)
 
     # When
-    begun = [(topic_id, new.numbers) for topic_id, new in topics.begin_initializations(limits, 1)]
+    begun = [(new.topic_id, new.partitions) for new in initializations(topics, limits, 1)]
     topics.state_partitions.finish([TopicIdPartition(TOPIC, 1)])
-    later = [*topics.begin_initializations(limits, 2)]
+    later = initializations(topics, limits, 2)
     topics.learn({"sent": TopicPartitions(OTHER_TOPIC, 2)})
-    grown = [(topic_id, new.numbers) for topic_id, new in topics.begin_initializations(limits, 3)]
+    grown = [(new.topic_id, new.partitions) for new in initializations(topics, limits, 3)]
 
     # Then
     assert begun == [(TOPIC, (1,))]
@@ -88,16 +92,16 @@ def test_what_is_initialized_is_not_looked_at_again_until_its_topic_changes(topi
 def test_a_topic_whose_state_was_deleted_and_that_exists_is_initialized_again(topics: GroupTopics) -> None:
     # Given
     limits = GroupLimits()
-    list(topics.begin_initializations(limits, 0))
+    initializations(topics, limits, 0)
     topics.begin_deletion([OTHER_TOPIC])
 
     # When
-    meanwhile = [topic_id for topic_id, _ in topics.begin_initializations(limits, 0)]
+    meanwhile = [new.topic_id for new in initializations(topics, limits, 0)]
     topics.state_partitions.finish_deletion([OTHER_TOPIC])
 
     # Then
     assert meanwhile == []
-    assert [topic_id for topic_id, _ in topics.begin_initializations(limits, 0)] == [OTHER_TOPIC]
+    assert [new.topic_id for new in initializations(topics, limits, 0)] == [OTHER_TOPIC]
 
 
 def test_only_what_is_initialized_may_be_assigned(topics: GroupTopics) -> None:

@@ -103,7 +103,7 @@ def test_a_failed_initialization_is_asked_for_by_the_next_heartbeat() -> None:
     wanted = group.admit(heartbeat, topics=PAID, limits=LIMITS, now_ms=0)
 
     # When
-    group.initialization_failed(keys_of(wanted))
+    group.topics.state_partitions.fail(keys_of(wanted))
 
     # Then
     assert group.admit(heartbeat, topics=PAID, limits=LIMITS, now_ms=1) == wanted
@@ -358,7 +358,7 @@ def test_what_a_member_says_of_itself_is_kept_until_it_says_something_else() -> 
     # Then
     member = group.members[ALICE]
     assert (member.rack_id, member.client_id, member.client_host) == ("rack-1", "second", "/10.0.0.2")
-    assert group.assignment_of(member) == (AssignedTopic(TOPIC, "paid", (0, 1)),)
+    assert group.topics.named(member.assigned) == (AssignedTopic(TOPIC, "paid", (0, 1)),)
 
 
 def test_an_image_takes_over_every_member_that_has_not_changed_from_the_one_before() -> None:

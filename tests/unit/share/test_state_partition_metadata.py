@@ -1,7 +1,7 @@
 """Stages of share-partitions on their way to durable state and back."""
 
 from kproxy.share.heartbeat import TopicPartitions
-from kproxy.share.identifiers import TopicId
+from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.share_group_image import StatePartitions
 from kproxy.share.state_partition_metadata import NewPartitions, StatePartitionMetadata
 from tests.worlds.share_builders import OTHER_TOPIC, TOPIC, partitions_of
@@ -325,3 +325,21 @@ def test_a_topic_that_a_record_names_without_partitions_is_not_known() -> None:
 
     # Then
     assert (metadata.initializing, metadata.last_known_topics()) == ({}, {})
+
+
+def test_what_is_initialized_is_pictured_once_as_long_as_it_stays_the_same() -> None:
+    """Each answer of a large group has an image."""
+    # Given
+    metadata = StatePartitionMetadata()
+    metadata.begin("paid", TopicPartitions(TOPIC, 2), retry_interval_ms=1, now_ms=0)
+    metadata.finish([TopicIdPartition(TOPIC, 0)])
+    before = metadata.initialized
+
+    # When
+    again = metadata.initialized
+    metadata.finish([TopicIdPartition(TOPIC, 1)])
+
+    # Then
+    assert again is before
+    assert before[TOPIC].partitions == {0}
+    assert metadata.initialized[TOPIC].partitions == {0, 1}

@@ -2,11 +2,13 @@
 
 import asyncio
 
+import pytest
+
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.administration_bounds import MOST_TOLD_WHY, AdministrationBounds
 from kproxy.handlers.apis.share_group_describe import MOST_LOOKED_UP, refuse_description
-from kproxy.handlers.live.pauses import MOST_AT_ONCE
+from kproxy.handlers.live import pauses
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.wire.api_keys import ApiKey
@@ -249,28 +251,36 @@ async def test_a_group_with_more_partitions_than_an_answer_may_tell_of_is_refuse
     assert (group.error_code, group.members) == (ErrorCode.INVALID_REQUEST, [])
 
 
-async def world_with_wide_members() -> ShareGroupWorld:
-    """Three members share the partitions of a topic; what each has is long work to tell."""
+LITTLE = 30
+"""As much work as may be done before others have a turn."""
+
+
+async def world_with_wide_members(monkeypatch: pytest.MonkeyPatch) -> ShareGroupWorld:
+    """Three members share the partitions of a topic; what each has is long work to tell, for there is little time."""
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", LITTLE)
     world = ShareGroupWorld()
-    world.metadata.create_topic("orders", ORDERS, partition_count=3 * 16 * MOST_AT_ONCE)
+    world.metadata.create_topic("orders", ORDERS, partition_count=3 * 16 * LITTLE)
     members = [world.member(member_id) for member_id in ("alice", "bob", "carol")]
-    epochs = [(await member.heartbeat(0, ["orders"])).member_epoch for member in members]
-    for member, epoch in zip(members, epochs, strict=True):
+    for member in (*members, *members):
+        await member.heartbeat(0, ["orders"])
         world.clock.advance(1_000)
-        await member.heartbeat(epoch)
     return world
 
 
-async def test_others_have_a_turn_before_each_member_with_very_many_partitions_is_described() -> None:
-    world = await world_with_wide_members()
+async def test_others_have_a_turn_before_each_member_with_very_many_partitions_is_described(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = await world_with_wide_members(monkeypatch)
 
     turn_count = await turns_during(described(world, "g"))
 
     assert turn_count >= 3
 
 
-async def test_of_wide_groups_that_are_described_at_the_same_time_one_is_gone_on_with_in_a_turn() -> None:
-    world = await world_with_wide_members()
+async def test_of_wide_groups_that_are_described_at_the_same_time_one_is_gone_on_with_in_a_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = await world_with_wide_members(monkeypatch)
     begin = asyncio.Event()
 
     async def describe() -> None:
@@ -281,8 +291,10 @@ async def test_of_wide_groups_that_are_described_at_the_same_time_one_is_gone_on
     assert await most_in_a_turn([describe() for _ in range(4)], begin.set) == 1
 
 
-async def test_a_group_that_is_restored_while_it_is_described_is_asked_for_again() -> None:
-    world = await world_with_wide_members()
+async def test_a_group_that_is_restored_while_it_is_described_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = await world_with_wide_members(monkeypatch)
     describing = asyncio.get_running_loop().create_task(described(world, "g"))
     await asyncio.sleep(0)
 

@@ -1,0 +1,1 @@
+"""Rounds of large groups, of which a turn has a portion. Pure, as all of `share`."""
