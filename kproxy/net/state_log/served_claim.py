@@ -1,6 +1,7 @@
 """`ServedClaim`: what a slot has from one claim, between the moment it is loaded and the moment it is left."""
 
 import asyncio
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -78,6 +79,9 @@ class ServedClaim:
         pace = Pace()
         for work in self.loaded.take_apart():
             if pace.is_pause_due(work):
+                # CPython counts what is freed against what is new: what others make meanwhile would pile up, and be
+                # looked through all at once.
+                gc.collect(1)
                 await let_others_go_on()
 
 

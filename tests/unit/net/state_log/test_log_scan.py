@@ -1,6 +1,7 @@
 """Reading a log partition from one offset to another, both inclusive, record by record."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, CorruptStateRecord
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.handlers.ports import PartitionData, PartitionRead, Throttle, TopicDescription
 from kproxy.net.state_log import log_scan
 from kproxy.net.state_log.log_scan import LogScan, LogTruncated
@@ -143,6 +145,36 @@ def test_a_long_log_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     # Then
     assert log.offsets == list(range(20))
     assert len(log.reader.reads) > 5
+
+
+def test_what_was_read_is_taken_in_with_turns_for_others_in_between() -> None:
+    # Given
+    prepared, turns_at_record = reading(3 * MOST_AT_ONCE), list[int]()
+    turn = 0
+
+    async def scene() -> int:
+        async def count_turns() -> None:
+            nonlocal turn
+            while True:
+                turn += 1
+                await asyncio.sleep(0)
+
+        def take(_record: Record) -> Outcome:
+            turns_at_record.append(turn)
+            return Outcome.APPLIED
+
+        async with asyncio.TaskGroup() as tasks:
+            counting = tasks.create_task(count_turns())
+            count = await prepared.read(0, 3 * MOST_AT_ONCE - 1, take)
+            counting.cancel()
+        return count
+
+    # When
+    count = of(scene())
+
+    # Then
+    assert count == len(turns_at_record) == 3 * MOST_AT_ONCE
+    assert max(Counter(turns_at_record).values()) <= MOST_AT_ONCE
 
 
 def test_holes_that_compaction_left_are_passed_over() -> None:
