@@ -93,7 +93,10 @@ class RestoredGroups:
         self._work()
 
     def _let_go(self, groups: Collection[ShareGroup]) -> None:
+        names = self._coordinator.names
         for group in groups:
+            if not names.count:
+                break  # no group that is left has any
             if group.topics.name_count:
                 group.topics.leave()
         self._gone += groups
