@@ -11,6 +11,8 @@ from kproxy.net.relay.buffer_budget import SMALL_FRAME_BYTES, BudgetAccount, Buf
 DEADLINE_MS = 30_000
 LIMIT_BYTES = 4 * SMALL_FRAME_BYTES
 
+KIB = 1024
+
 
 @given(
     st.lists(
@@ -114,3 +116,44 @@ def test_whatever_was_let_in_beyond_the_limit_nobody_waits_for_ever_and_all_is_g
     for peer in peers:
         peer.do("leave", 0)
     assert budget.held_bytes == 0
+
+
+def test_an_answer_of_a_broker_keeps_nobody_out_beyond_the_limit_once_it_is_whole_however_slow_its_client_is() -> (
+    None
+):
+    # Given
+    budget = BufferBudget(100 * KIB)
+    first, second = BudgetAccount(budget), BudgetAccount(budget)
+    budget.note_waiting("slow peers", 200 * KIB)
+    first.hold(50 * KIB, 50 * KIB, 1, lambda: None, is_answer=True)
+    second.hold(50 * KIB, 50 * KIB, 1, lambda: None, is_answer=True)
+    was_kept_out = second.awaits_grant
+
+    # When
+    first.note_waiting(100 * KIB)
+    first.hold(0, 0, 1, lambda: None)
+
+    # Then
+    assert was_kept_out
+    assert not second.awaits_grant
+
+
+def test_whose_request_is_whole_is_not_ended_for_what_takes_long_behind_it() -> None:
+    # Given
+    budget = BufferBudget(100 * KIB)
+    ended: list[str] = []
+    first, second = BudgetAccount(budget), BudgetAccount(budget)
+    first.on_overstayed = lambda: ended.append("first")
+    budget.note_waiting("slow peers", 200 * KIB)
+    first.hold(50 * KIB, 50 * KIB, 1, lambda: None)
+    second.hold(50 * KIB, 50 * KIB, 1, lambda: None)
+    first.note_waiting(100 * KIB)
+    first.hold(0, 0, 1, lambda: None)
+
+    # When
+    budget.look_at_place(0, 30_000)
+    budget.look_at_place(30_001, 30_000)
+
+    # Then
+    assert not second.awaits_grant
+    assert ended == []

@@ -7,10 +7,10 @@ it is bounded per connection anyway, and leaves without anything being read. *Re
 of the event loop, none of which has had a chance to leave.
 
 Frames of which all have begun and none can end would hold up each other for ever. So one of those that wait is read on
-whatever is held: it has the *place beyond the limit*, until it is whole and what became of it has left, be that a
-request that is being answered or an answer that its client has yet to take; then the next one. Answers of brokers and
-requests of clients take turns at it, each in the order in which they came. Whoever drips, or takes nothing, has so much
-time at it as `most_ms_at_place` says, while others wait for it.
+whatever is held: it has the *place beyond the limit*. An answer of a broker has it until it is whole: nobody else
+waits for its client, who may be slow. A request has it until it is answered, too, and what became of it has left. Then
+the next one: answers and requests take turns at it, each in the order in which they came. Whoever has it has so much
+time as `most_ms_at_place` says, while others wait for it; whose frame is not whole by then drips, and is ended.
 """
 
 from collections.abc import Callable, Hashable
@@ -60,7 +60,7 @@ class BufferBudget:
 
     Beyond it is what has the place beyond the limit: one frame, and the same decoded while it is answered. Besides,
     what waits for no room, each bounded by itself: a read of each socket; frames up to `SMALL_FRAME_BYTES`; for each
-    connection what its peers have yet to take, 256 KiB or, beyond the limit, one read; the decoded forms of requests
+    connection what its peers have yet to take, one answer of a broker or 256 KiB; the decoded forms of requests
     that had room when they came, of which those that take much wait for nothing then (`AnswerBudget.may_wait`).
 
     Frames of any size end: each was checked against `socket.request.max.bytes`, or the like, already. Who waits for
@@ -247,8 +247,8 @@ class BufferBudget:
         first = self._first
         if first is not None and first not in self._held:
             # As much waits for the peers of any connection.
-            is_left = self._bytes_of(first) <= SMALL_FRAME_BYTES or not self.is_exceeded
-            self._first = None if is_left else first
+            is_small = self._bytes_of(first) <= SMALL_FRAME_BYTES
+            self._first = None if self._was_answer_first or is_small or not self.is_exceeded else first
         if not self._is_anybody_waiting or self._is_letting_in:
             return
         self._is_letting_in = True
@@ -390,8 +390,7 @@ class BudgetAccount:
         self._budget.leave_place(self)
 
     def _overstayed(self) -> None:
-        is_own_work = self.frame_bytes == 0 and self.waiting_bytes <= SMALL_FRAME_BYTES
-        if not is_own_work:
+        if self.frame_bytes:  # it drips; of all else its peers may be innocent
             self.on_overstayed()
 
     def _granted(self, on_granted: Callable[[], None]) -> None:

@@ -377,8 +377,8 @@ class ClientConnection(SparingProtocol):
                 self._account()
 
     def _give_way(self) -> None:
-        """End at once: others have waited long enough for what is held beyond the limit for a peer that is slow."""
-        side = "broker" if self._twin is not None and self._twin.buffered_bytes else "client"
+        """End at once: others have waited long enough for a frame that is held beyond the limit, and comes slowly."""
+        side = "client" if self.session.is_client_mid_frame else "broker"
         self._fail(side, "frame_stalled", "others wait for room, and it was too slow with a large frame")
         self.abort()
 
