@@ -117,6 +117,9 @@ class FullCollections:
 
     def _is_memory_short(self, *, has_time: bool) -> bool:
         used_bytes = self._resident_bytes()
+        # What was much once is not for ever: what was alive then may be garbage that grows again.
+        step_bytes = self._limit_bytes // 8
+        self._much_bytes = max(self._limit_bytes // 2, min(self._much_bytes, used_bytes + step_bytes))
         return used_bytes >= self._much_bytes and (has_time or 4 * used_bytes >= 3 * self._limit_bytes)
 
     def _collect_all(self) -> None:

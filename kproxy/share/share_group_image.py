@@ -7,7 +7,7 @@ topics: the next heartbeat asks again.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kproxy.share.identifiers import (
     AssignmentEpoch,
@@ -25,6 +25,10 @@ class ShareGroupState(Enum):
 
     EMPTY = "Empty"
     STABLE = "Stable"
+
+
+_THINGS_OF_ONE: Final = 16
+"""So many partitions, topics or names take as long as a group that has none: 16 us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +79,12 @@ class ShareGroupImage:
     deleting: StateTopics
     is_being_deleted: bool = False
     """Whether the group is to be gone as soon as it has no durable state."""
+
+    @property
+    def work(self) -> int:
+        """About how much work it is to make the group of this, in groups that have nothing."""
+        partition_count = sum(len(member.assigned) for member in self.members.values())
+        partition_count += sum(map(len, self.target.values()))
+        name_count = sum(len(member.subscribed_topic_names) for member in self.members.values())
+        topic_count = len(self.initializing) + len(self.initialized) + len(self.deleting)
+        return 1 + len(self.members) + (partition_count + topic_count + name_count) // _THINGS_OF_ONE

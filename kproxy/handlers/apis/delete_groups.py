@@ -72,7 +72,7 @@ class DeleteGroupsHandler:
         known: list[GroupId] = []
         refusals: dict[str, ApiError] = {}
         for name in dict.fromkeys(request.groups_names):
-            is_known = self._coordinator.find(GroupId(name)) is not None
+            is_known = GroupId(name) in self._coordinator.known_ids
             unreadiness = None if is_known else self._unreadiness(name)
             if not is_known and unreadiness is None and not self._authorization.is_closed_group(name):
                 continue
@@ -91,7 +91,7 @@ class DeleteGroupsHandler:
     def _answered(self, names: Iterable[str]) -> Iterable[str]:
         """Yield those that are answered here."""
         for name in names:
-            if self._coordinator.find(GroupId(name)) is not None or self._unreadiness(name) is not None:
+            if GroupId(name) in self._coordinator.known_ids or self._unreadiness(name) is not None:
                 yield name
 
     def _unreadiness(self, name: str) -> ApiError | None:

@@ -73,11 +73,11 @@ class ListGroupsHandler:
                 sees_all = permissions.allows(describe, ResourceType.CLUSTER, CLUSTER_NAME)
                 if not self._is_served(request):
                     return []
-            group = self._coordinator.find(group_id)
             if not sees_all and not permissions.allows(describe, ResourceType.GROUP, group_id):
                 continue
-            if group is not None and (not wanted or group.state.value.lower() in wanted):
-                listed.append(ListedGroup(group_id, SHARE_TYPE, group.state.value, SHARE_TYPE))
+            state = self._coordinator.known.state_of(group_id)
+            if state is not None and (not wanted or state.value.lower() in wanted):
+                listed.append(ListedGroup(group_id, SHARE_TYPE, state.value, SHARE_TYPE))
         return listed
 
 

@@ -172,6 +172,8 @@ class ShareGroupDescribeHandler:
         try:
             self._authorization.require_group(context, AclOperation.DESCRIBE, asked.group_id)
             self._bounds.require_room(asked.told_count)
+            if pace.is_pause_due(self._coordinator.known.work_of(GroupId(asked.group_id))):
+                await let_others_go_on()
             group = self._required(asked)
             self._bounds.require_room(self._count_of(group))
             described = await _described_group(group, pace)

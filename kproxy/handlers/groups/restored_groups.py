@@ -123,8 +123,8 @@ class RestoredGroups:
         while self._gone:
             if pace.is_pause_due(self._take_apart_one()):
                 return True
-        while (group := known.make_one()) is not None:
-            if pace.is_pause_due(_work_on(group.members.values())):
+        while work := known.make_one():
+            if pace.is_pause_due(work):
                 return True
         return False
 

@@ -91,10 +91,11 @@ class TopicDeletions:
         """Yield those groups that there are now, each in the turn in which it is found."""
         pace = Pace()
         for group_id in self._coordinator.group_ids:
+            work = 1 + self._coordinator.known.work_of(group_id)
             group = self._coordinator.find(group_id)
             if group is not None:
                 yield group
-                if pace.is_pause_due(1 + len(group.state_topic_names) // _TOPICS_OF_ONE):
+                if pace.is_pause_due(work + len(group.state_topic_names) // _TOPICS_OF_ONE):
                     await let_others_go_on()
 
     async def _has_more_to_do(self) -> bool:

@@ -69,10 +69,11 @@ class LoadedSlot:
     def take_apart(self) -> Iterator[int]:
         """Let go of groups and configurations one by one, and yield how much work each was. For when it is left."""
         yield from self.groups.take_apart()
-        for found in (self.images, self.configs):
-            while found:
-                found.popitem()
-                yield 1
+        while self.images:
+            yield self.images.popitem()[1].work
+        while self.configs:
+            self.configs.popitem()
+            yield 1
 
     def first_writes(self) -> Sequence[GroupOperation]:
         """Return what is to be written down right after loading, in order. The facts stand in slot 0 alone."""

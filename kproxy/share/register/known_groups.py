@@ -11,7 +11,7 @@ from itertools import chain
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.register.placed_ids import PlacedIds
 from kproxy.share.share_group import ShareGroup
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
 
 
 def _make_nothing(picture: ShareGroupImage) -> None:
@@ -101,13 +101,27 @@ class KnownGroups:
             )
         return replaced
 
-    def make_one(self) -> ShareGroup | None:
-        """Make a group of one of the pictures that are left; None when there is none."""
+    def make_one(self) -> int:
+        """Make a group of one of the pictures that are left; return how much work that was, 0 when there is none."""
         for pictures in self._pictures.values():
             group_id, picture = pictures.popitem()
             pictures[group_id] = picture  # the last one, so that to find it costs the same for any number
-            return self.find(group_id)
-        return None
+            self.find(group_id)
+            return picture.work
+        return 0
+
+    def work_of(self, group_id: GroupId) -> int:
+        """Return how much work it is to `find` a group now: 0 when it was made, or there is none."""
+        if not self._pictures or group_id in self._made or (picture := self._picture(group_id)) is None:
+            return 0
+        return picture.work
+
+    def state_of(self, group_id: GroupId) -> ShareGroupState | None:
+        """Return the state of a group, which is not made for that; None when there is none."""
+        found = self._made.get(group_id) or self._picture(group_id)
+        if found is None:
+            return None
+        return ShareGroupState.STABLE if found.members else ShareGroupState.EMPTY
 
     def take(self, place: int) -> tuple[list[ShareGroup], dict[GroupId, ShareGroupImage]]:
         """Have no group of `place` any more; return those that were made, and the pictures."""

@@ -168,3 +168,19 @@ async def test_cpython_begins_no_full_collection_by_itself_until_it_ends() -> No
         assert len(kept) == 200_000
         task.cancel()
     assert gc.get_threshold() == before
+
+
+def test_what_was_much_memory_once_is_not_much_for_ever() -> None:
+    # Given: nearly all of it was in use, and was alive
+    process = Process()
+    process.resident_bytes = LIMIT_BYTES * 9 // 10
+    process.pass_time(used_share=IDLE_SHARE)
+    process.resident_bytes = LIMIT_BYTES // 5
+    process.pass_time(used_share=IDLE_SHARE)
+
+    # When
+    process.resident_bytes = LIMIT_BYTES * 8 // 10
+    done = process.pass_time(used_share=IDLE_SHARE)
+
+    # Then
+    assert done == ALL

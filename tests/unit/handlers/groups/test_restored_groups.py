@@ -1,16 +1,20 @@
 """Very many groups of a slot come and go in one turn, and are made, and taken apart, in many."""
 
 import asyncio
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.live.pauses import MOST_AT_FIRST, MOST_AT_ONCE
-from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, MemberEpoch, MemberId
+from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, MemberEpoch, MemberId, TopicId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroup
-from kproxy.share.share_group_image import MemberImage, ShareGroupImage
+from kproxy.share.share_group_image import MemberImage, ShareGroupImage, StatePartitions
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
+from kproxy.wire.messages.list_groups_response import ListGroupsResponse
 from tests.worlds.share_group_world import ShareGroupWorld
 from tests.worlds.waiting import until
 
@@ -67,6 +71,41 @@ async def test_all_groups_of_a_slot_are_there_at_once_and_made_in_portions() -> 
     assert counts[0] <= MOST_AT_FIRST
     assert max(after - before for before, after in pairwise(counts)) <= MOST_AT_ONCE
     assert world.groups.coordinator.names.count == len(IDS)
+
+
+async def test_groups_with_state_of_many_topics_are_made_a_few_at_a_time() -> None:
+    # Given
+    states = {TopicId(number.to_bytes(16)): StatePartitions("t", frozenset({0})) for number in range(800)}
+    wide = [replace(picture, initialized=states) for picture in PICTURES[:100]]
+    world, counts = ShareGroupWorld(passes_time=False), list[int]()
+
+    # When
+    world.groups.restore_groups(wide, {})
+    while not counts or counts[-1] < len(wide):
+        counts.append(made_count(world))
+        await asyncio.sleep(0)
+
+    # Then
+    assert max(after - before for before, after in pairwise([0, *counts])) <= MOST_AT_ONCE * 16 // 800 + 1
+
+
+async def test_a_list_of_groups_makes_none() -> None:
+    # Given
+    world = loaded_world()
+    before = made_count(world)
+
+    # When
+    listing = asyncio.ensure_future(  # noqa: TID251 - awaited below
+        world.serve(ListGroupsRequest(), ApiKey.LIST_GROUPS, 5)
+    )
+    await asyncio.sleep(0)
+    made = made_count(world)
+    listed = await listing
+
+    # Then
+    assert made == before
+    assert isinstance(listed, ListGroupsResponse)
+    assert {group.group_id for group in listed.groups} == set(IDS)
 
 
 async def test_a_group_that_is_asked_for_is_made_at_once() -> None:

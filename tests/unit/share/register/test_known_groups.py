@@ -6,7 +6,7 @@ from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.register.known_groups import KnownGroups
 from kproxy.share.share_group import ShareGroup
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
 
 A, B, C = GroupId("a"), GroupId("b"), GroupId("c")
 
@@ -81,10 +81,10 @@ def test_what_nobody_asks_for_is_made_one_by_one() -> None:
     known.groups.find(A)
 
     # When
-    made = [group.group_id for group in iter(known.groups.make_one, None)]
+    works = list(iter(known.groups.make_one, 0))
 
     # Then
-    assert sorted(made) == [B, C]
+    assert works == [1, 1]
     assert sorted(known.made) == [A, B, C]
     assert sorted(group.group_id for group in known.groups.made()) == [A, B, C]
 
@@ -179,4 +179,18 @@ def test_there_are_none_to_begin_with() -> None:
     known = KnownGroups()
 
     assert not known.ids
-    assert (len(known.ids), known.make_one(), known.pop(A)) == (0, None, None)
+    assert (len(known.ids), known.make_one(), known.pop(A)) == (0, 0, None)
+
+
+def test_the_state_of_a_group_and_what_it_takes_to_make_it_are_told_without_making_it() -> None:
+    # Given
+    known = Known()
+    known.restore(A, B)
+    known.groups.find(B)
+
+    # When
+    told = [(known.groups.state_of(each), known.groups.work_of(each)) for each in (A, B, C)]
+
+    # Then
+    assert told == [(ShareGroupState.EMPTY, 1), (ShareGroupState.EMPTY, 0), (None, 0)]
+    assert known.made == [B]
