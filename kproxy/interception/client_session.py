@@ -46,7 +46,6 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.sasl_watch import SASL_KEYS, SaslWatch
 from kproxy.interception.topic_changes import TopicChange, pass_and_tell
-from kproxy.interception.turns.turn_share import WORK_OF_QUESTION, TurnShare, work_of_answer
 from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -64,7 +63,6 @@ class ClientSession:
         request_counts: counted up per (API key, version); shared by all sessions.
         on_topic_change: called when an answer passes that tells of changed topics.
         sasl: learns who the client is.
-        share: what is left of a turn to do at once; one of this session alone where none is given.
     """
 
     __slots__ = (
@@ -75,7 +73,6 @@ class ClientSession:
         "_requests",
         "_rewriter",
         "_routes",
-        "_share",
         "call",
         "is_farewell_said",
         "passes_from_broker",
@@ -86,7 +83,7 @@ class ClientSession:
         "slots",
     )
 
-    def __init__(  # noqa: PLR0913 - keyword-only collaborators
+    def __init__(
         self,
         routes: RoutingTable,
         rewriter: ResponseRewriter,
@@ -95,20 +92,17 @@ class ClientSession:
         request_counts: MutableMapping[tuple[int, int], int],
         on_topic_change: Callable[[TopicChange], None] = lambda _: None,
         sasl: SaslWatch | None = None,
-        share: TurnShare | None = None,
     ) -> None:
         self._routes, self._rewriter = routes, rewriter
-        self._request_counts, self._on_topic_change = request_counts, on_topic_change
+        self._request_counts = request_counts
         self.slots = OwedResponses()
         """The responses that are owed, oldest first; the shell changes none."""
-        self._share = share = TurnShare() if share is None else share
-        self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine, share)
-        self.responses = ResponseStream(
-            self.slots, max_request_bytes, self._rewrite, self._settle_head, share
-        )
+        self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
+        self.responses = ResponseStream(self.slots, max_request_bytes, self._rewrite, self._settle_head)
         """What came of the broker; the shell only says whether the client takes it, and whether more will come."""
         self.passes_from_client, self.passes_from_broker = self._requests.passes, self.responses.passes
         """Tell of one side's next bytes whether they only have to be written on; if so, they count as received."""
+        self._on_topic_change = on_topic_change
         self.principal: Principal = ANONYMOUS
         """Who the client has proved to be so far."""
         self.sasl = SaslWatch() if sasl is None else sasl
@@ -146,6 +140,11 @@ class ClientSession:
         return self._requests.is_mid_frame
 
     @property
+    def is_broker_mid_frame(self) -> bool:
+        """Whether the broker owes the rest of a response."""
+        return self.responses.is_mid_frame
+
+    @property
     def buffered_bytes(self) -> int:
         """Bytes held in both directions: what waits behind an answer, answers that wait, and frames that are held."""
         return (
@@ -178,9 +177,9 @@ class ClientSession:
         return self._requests.is_paused
 
     @property
-    def awaits_long_turn(self) -> bool:
-        """Whether what waits for a turn, a response or a request, waits for a long one."""
-        return self.responses.has_long_answer or self._requests.awaits_long_turn
+    def has_long_answer(self) -> bool:
+        """Whether a response of the broker waits for a long turn to be changed in, with `go_on`."""
+        return self.responses.has_long_answer
 
     @property
     def has_more_to_answer(self) -> bool:
@@ -217,12 +216,12 @@ class ClientSession:
         """Take bytes of the client. Raises PeerViolation."""
         self._requests.receive(data)
 
-    def go_on(self, *, in_long_turn: bool = True) -> None:
-        """Go on with what waits for a turn, large or not: an answer, else requests. Raises PeerViolation."""
-        if self.responses.awaits_turn:
-            self.responses.release(in_long_turn=in_long_turn)
+    def go_on(self) -> None:
+        """Go on with what waits for a turn, in one of the long ones: an answer, else requests. Raises PeerViolation."""
+        if self.has_long_answer:
+            self.responses.release(in_long_turn=True)
         elif self.is_paused:
-            self._requests.go_on(in_long_turn=in_long_turn)
+            self._requests.go_on(in_long_turn=True)
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the broker. Raises PeerViolation."""
@@ -325,7 +324,6 @@ class ClientSession:
                 self._answer_at_once(head, codecs.encode_response(*head, decided.answer))
             case _:
                 slots, frames = questions(head, decided, self._rewriter)
-                self._share.spend(WORK_OF_QUESTION * len(slots))
                 self.slots.owe_together(slots, decoded_bytes(len(frame)))
                 self._requests.for_broker += frames
         return False
@@ -349,7 +347,6 @@ class ClientSession:
         self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
 
     def _answer_at_once(self, head: RequestHead, buffers: list[bytes | memoryview]) -> None:
-        self._share.spend(work_of_answer(buffers))
         self.slots.owe_answered(ResponseSlot(SlotKind.LOCAL, *head), buffers)
         self._settle_head()
 

@@ -17,7 +17,6 @@ from kproxy.interception.known_versions import SHARE_KEYS
 from kproxy.interception.request_backlog import RequestBacklog
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.sasl_watch import MAX_SASL_BYTES, SASL_KEYS
-from kproxy.interception.turns.turn_share import WORK_OF_RELAYED, TurnShare
 from kproxy.wire import group_ids
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.frames import (
@@ -35,8 +34,15 @@ MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 """Of a request that is examined or served. 150,000 topics or groups fit in; decoding more, made of empty elements,
 would hold up every connection for seconds."""
 
+HELD_BYTES_A_TURN: Final = 8 * 1024
+"""Of requests that are held, before those behind them wait for another turn of the loop: small ones take 10 ms, or
+become 10,000 requests to an older broker."""
+
 LARGE_FRAME_BYTES: Final = 16 * 1024
 """A request that is held, and longer, is handed over in a long turn: to decode it may take as much as 30 ms."""
+
+_BYTES_FOR_RELAYED: Final = 4
+"""What a request that streams on counts for: it takes the time of so many bytes of one that is held."""
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FORWARD: Final = Disposition.FORWARD
@@ -63,7 +69,6 @@ class RequestStream:
         on_relayed: called with the head of each request that streams on and owes a response, before its bytes go out.
         on_held: called with the head and the whole frame (without its length) of each request that is held; it returns
             True when the requests behind it have to wait for its answer.
-        share: what a turn has left; when that is nothing, whole requests wait for another turn.
     """
 
     __slots__ = (
@@ -76,9 +81,8 @@ class RequestStream:
         "_on_held",
         "_on_relayed",
         "_routes",
-        "_share",
+        "_turn_bytes_left",
         "advertised",
-        "awaits_long_turn",
         "for_broker",
         "held",
         "is_barred",
@@ -91,7 +95,6 @@ class RequestStream:
         max_request_bytes: int,
         on_relayed: Callable[[RequestHead, Disposition], None],
         on_held: Callable[[RequestHead, memoryview], bool],
-        share: TurnShare,
     ) -> None:
         self._routes = routes
         self._closed = ClosedTopicSearch(routes)
@@ -103,13 +106,11 @@ class RequestStream:
         """What is held of a frame."""
         self._backlog = RequestBacklog()
         self.for_broker: list[bytes | memoryview] = []
-        self._share = share
+        self._turn_bytes_left = HELD_BYTES_A_TURN
         self._is_long_turn = False
         self.is_barred = False
         self.is_paused = False
         """Whether requests wait for nothing but another turn, with `go_on`: this one had enough to do."""
-        self.awaits_long_turn = False
-        """Whether the first of these is large, and waits for a long turn."""
         self._begun_count = 0
         self.advertised: Mapping[int, tuple[int, int]] | None = None
         """What the client was told on this connection, both ends inclusive; None when it did not ask."""
@@ -148,8 +149,7 @@ class RequestStream:
         if self.is_barred or self.is_paused:
             self._backlog.append(data)
         else:
-            if self._share.left <= 0:
-                self._share.enter()
+            self._begin_turn(is_long=False)
             self._take(data)
 
     def passes(self, size: int) -> bool:
@@ -166,20 +166,19 @@ class RequestStream:
 
         One that is large is handed over only `in_long_turn`, of which there is one at a time in the whole process.
         """
-        self.is_barred = self.is_paused = self.awaits_long_turn = False
-        if self._share.left <= 0:
-            self._share.enter()
-        self._is_long_turn = in_long_turn
+        self.is_barred = self.is_paused = False
+        self._begin_turn(is_long=in_long_turn)
         while not (self.is_barred or self.is_paused) and (data := self._backlog.take()) is not None:
             self._take(data)
-        self._is_long_turn = False
+
+    def _begin_turn(self, *, is_long: bool) -> None:
+        self._turn_bytes_left = HELD_BYTES_A_TURN
+        self._is_long_turn = is_long
 
     def _take(self, data: bytes | memoryview) -> None:
         """Go through `data` up to the end of a request that those behind it wait for, or with which the turn ends."""
         rest: bytes | memoryview | None = data
-        while rest is not None and not (self.is_barred or self.awaits_long_turn):
-            if self._share.left <= 0 and not (self._is_long_turn or self._body_left):
-                break
+        while rest is not None and not self.is_barred and self._turn_bytes_left > 0:
             rest = self._advance(rest)
         if rest is not None:
             self._backlog.put_back(rest)
@@ -215,15 +214,11 @@ class RequestStream:
 
     def _cut(self, data: bytes | memoryview) -> bytes | memoryview | None:
         """Let pass what streams on in `data`, which begins with the rest of a forwarded body or with a frame."""
-        begun_count = self._begun_count
         position, held_end = self._walk(data)
-        if self._begun_count > begun_count:
-            self._share.spend(WORK_OF_RELAYED * (self._begun_count - begun_count))
-            self._is_long_turn = False
         self._forward(data, min(position, len(data)))
         if held_end:
             return self._hold(data, position, held_end)
-        if self._share.left <= 0 and position < len(data):
+        if self._turn_bytes_left <= 0 and position < len(data):
             return memoryview(data)[position:]
         self.held.begin(data[position:])
         self._body_left = max(position - len(data), 0)
@@ -239,9 +234,8 @@ class RequestStream:
         position, self._body_left = self._body_left, 0
         self._closed.follow(data, position)
         self._closed.streaming = None
-        most = self._begun_count + max(self._share.left / WORK_OF_RELAYED, self._is_long_turn)
         try:
-            while size - position >= REQUEST_HEAD_BYTES and self._begun_count < most:
+            while size - position >= REQUEST_HEAD_BYTES and self._turn_bytes_left > 0:
                 length, api_key, api_version, correlation_id = unpack_request_head(data, position)
                 if not MIN_REQUEST_BYTES <= length <= self._max_request_bytes:
                     refuse_request_length(data[position : position + 4], length, self._max_request_bytes)
@@ -260,6 +254,7 @@ class RequestStream:
                     return position, 0
                 if owes:
                     self._on_relayed(RequestHead(api_key, api_version, correlation_id), disposition)
+                self._turn_bytes_left -= _BYTES_FOR_RELAYED
                 self._begun_count += 1
                 position = end
             self._refuse_early(data, position)
@@ -320,8 +315,10 @@ class RequestStream:
 
     def _must_wait(self, frame: memoryview) -> bool:
         """Tell whether a large request has to wait for a long turn, to which this one ends."""
-        self.awaits_long_turn = is_large(frame) and not self._is_long_turn
-        return self.awaits_long_turn
+        if is_large(frame) and not (self._is_long_turn and self._turn_bytes_left == HELD_BYTES_A_TURN):
+            self._turn_bytes_left = 0
+            return True
+        return False
 
     def _refuse_unrouted(self, head: memoryview) -> None:
         _length, api_key, api_version, _correlation_id = unpack_request_head(head)
@@ -343,8 +340,7 @@ class RequestStream:
         else:
             _refuse_unadvertised(self.advertised, api_key, api_version)
         head = RequestHead(api_key, api_version, correlation_id)
-        self._share.spend(len(frame))
-        self._is_long_turn = False
+        self._turn_bytes_left -= len(frame)
         self._begun_count += 1
         self.is_barred = self._on_held(head, frame[LENGTH_BYTES:])
 

@@ -258,7 +258,7 @@ class HonestPeers(RuleBasedStateMachine):
         self.session.pass_on(slot, [opaque_request(number)], lambda frame: [b"[", frame, b"]"])
         self._collect()
 
-    @precondition(lambda self: self.session.responses.awaits_turn)
+    @precondition(lambda self: self.session.has_long_answer)
     @rule()
     def have_a_long_turn(self) -> None:
         self.session.go_on()
@@ -366,7 +366,7 @@ class HonestPeers(RuleBasedStateMachine):
                 self.deliver_to_kproxy_from_client(1 << 20)
             elif self.broker_wire:
                 self.deliver_to_kproxy_from_broker(1 << 20)
-            elif self.session.responses.awaits_turn:
+            elif self.session.has_long_answer:
                 self.have_a_long_turn()
             elif self.broker_owes:
                 self.broker_answers()
@@ -382,7 +382,7 @@ class HonestPeers(RuleBasedStateMachine):
         assert self.heard == [opaque_response(QUESTION)[4:]] * self.asked_count
         assert self.session.buffered_bytes == 0
         assert not self.session.is_client_mid_frame
-        assert not self.session.responses.is_mid_frame
+        assert not self.session.is_broker_mid_frame
         assert not self.session.is_barred
 
 

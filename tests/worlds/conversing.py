@@ -71,6 +71,6 @@ class Conversation:
     def broker_sends(self, data: bytes) -> bytes:
         """Return what goes to the client."""
         self.session.receive_from_broker(data)
-        while self.session.responses.awaits_turn:
+        while self.session.has_long_answer:
             self.session.go_on()
         return joined(self.session.take_for_client())

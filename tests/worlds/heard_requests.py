@@ -5,7 +5,6 @@ from collections.abc import Collection
 
 from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.routing import Disposition, RoutingTable
-from kproxy.interception.turns.turn_share import TurnShare
 from kproxy.wire.frames import RequestHead
 
 JOIN_GROUP = 11
@@ -22,13 +21,6 @@ def produce(correlation_id: int, acks: int, body: bytes = b"") -> bytes:
     return frame(0, 3, correlation_id, b"\x00\x01c" + b"\xff\xff" + struct.pack(">h", acks) + body)
 
 
-class TurnOfMany(TurnShare):
-    """The share of a turn that other sessions have a part in: no call begins another one."""
-
-    def enter(self) -> None:
-        """Do nothing."""
-
-
 class Heard:
     """A stream, and everything it said."""
 
@@ -38,13 +30,12 @@ class Heard:
         bar: bool = False,
         max_request_bytes: int = 1 << 20,
         share_group_ids: Collection[str] = (),
-        share: TurnShare | None = None,
     ) -> None:
         self.relayed: list[tuple[int, int, Disposition]] = []
         self.held: list[tuple[int, bytes]] = []
         self._bar = bar
         routes = RoutingTable(SERVED, share_group_ids)
-        self.stream = RequestStream(routes, max_request_bytes, self._relay, self._hold, share or TurnShare())
+        self.stream = RequestStream(routes, max_request_bytes, self._relay, self._hold)
 
     def _relay(self, head: RequestHead, disposition: Disposition) -> None:
         self.relayed.append((head.api_key, head.correlation_id, disposition))

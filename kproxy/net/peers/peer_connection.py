@@ -96,7 +96,7 @@ def peer_relay(relay: Relay, entries: Iterable[ServedApi], apis: Apis) -> Relay:
     """Return what the connections of peers share.
 
     Args:
-        relay: that of this process's own clients: budget, limits, tasks, turns, shares and connection ids are the same.
+        relay: that of this process's own clients: budget, limits, tasks, turns and connection ids are the same.
         entries: what is served here, whole or in part; nothing of it is relayed any further.
         apis: what serves them, and times and holds the answers.
     """
@@ -112,7 +112,6 @@ def peer_relay(relay: Relay, entries: Iterable[ServedApi], apis: Apis) -> Relay:
         traffic=ServedTraffic(),
         connection_ids=relay.connection_ids,
         turns=relay.turns,
-        shares=relay.shares,
     )
     served.reads = relay.reads
     return served

@@ -167,7 +167,7 @@ class ClientConnection(SparingProtocol):
             return
         if self.session.responses.is_stuck:
             self._receive("broker", self.session.responses.finish)
-        reason, tell = "lost_mid_frame" if self.session.responses.is_mid_frame else "lost", log.debug
+        reason, tell = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost", log.debug
         if self.session.owed_responses:
             self._relay.counting.count("connection_errors", 1, "broker", reason)
             tell = log.info
@@ -262,14 +262,10 @@ class ClientConnection(SparingProtocol):
         if twin.transport is None:
             self.broker_lost(twin, None)
 
-    async def _go_on_long(self) -> None:
+    async def _go_on(self) -> None:
         await let_others_go_on()
-        self._go_on(in_long_turn=True)
-
-    def _go_on(self, *, in_long_turn: bool = False) -> None:
         self._pressure.is_turn_due = False
-        side = "broker" if self.session.responses.awaits_turn else "client"
-        self._receive(side, partial(self.session.go_on, in_long_turn=in_long_turn))
+        self._receive("broker" if self.session.has_long_answer else "client", self.session.go_on)
 
     def _receive(self, side: str, receive: Callable[[], None]) -> None:
         if self.is_over or self._has_failed:
@@ -351,12 +347,8 @@ class ClientConnection(SparingProtocol):
         if self._twin is not None:
             self._twin.read(is_wanted=pressure.is_response_wanted(session))
         self.relayed.read(is_wanted=pressure.is_broker_wanted)
-        if not pressure.makes_turn_due(session):
-            return
-        if session.awaits_long_turn:
-            self._spawn(self._go_on_long, name=f"requests of {self.peer}")
-        else:
-            self._relay.shares.wait(self._go_on)
+        if pressure.makes_turn_due(session):
+            self._spawn(self._go_on, name=f"requests of {self.peer}")
 
     async def _bind(self, brokers: tuple[BackingBroker, ...]) -> None:
         assert self._relay.binder is not None

@@ -24,7 +24,6 @@ from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.limits.connection_quotas import UNLIMITED, ConnectionQuotas
 from kproxy.net.relay.limits.handshake_places import HandshakePlaces
-from kproxy.net.relay.limits.turn_shares import TurnShares
 from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
 from kproxy.net.relay.traffic import Traffic
@@ -175,8 +174,6 @@ class Relay:
     admission: Admission = field(default_factory=Admission)
     turns: WakingTurns = field(default_factory=WakingTurns)
     """In which requests begin to be answered; shared with fetches that are woken."""
-    shares: TurnShares = field(default_factory=TurnShares)
-    """How much is done at once in a turn of the loop, of all that comes."""
     new_rights: Callable[[ClientSession, Callable[[], None]], ConnectionRights | None] = lambda *_: None
     """Makes what asks the broker of a session about rights; None where no broker is to be asked."""
 
@@ -192,7 +189,6 @@ class Relay:
             request_counts=self.traffic.requests,
             on_topic_change=self.on_topic_change,
             sasl=self.admission.new_watch(),
-            share=self.shares,
         )
 
     def next_connection_id(self) -> int:

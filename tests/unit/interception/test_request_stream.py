@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import PeerViolation
-from kproxy.interception.request_stream import LARGE_FRAME_BYTES
+from kproxy.interception.request_stream import HELD_BYTES_A_TURN, LARGE_FRAME_BYTES
 from kproxy.interception.routing import Disposition
-from kproxy.interception.turns.turn_share import WORK_A_TURN
 from tests.worlds.heard_requests import JOIN_GROUP, SHARE_FETCH, Heard, frame, produce
 
 CONVERSATION = [
@@ -158,12 +157,22 @@ def test_nothing_passes_by_a_frame_that_begins_or_is_held(received: bytes) -> No
 
 
 def test_nothing_passes_ahead_of_what_waits_for_another_turn() -> None:
+    # Given a turn that ends in the middle of a large Produce, the rest of which has come already
+    small, large = produce(1, 0), produce(2, 0, bytes(100_000))
+    flow = small * (HELD_BYTES_A_TURN // 2 - 1) + large
+    begun = len(flow) - len(large) + 40
     heard = Heard()
-    heard.stream.receive(produce(1, 0) * WORK_A_TURN)
+    heard.stream.receive(flow[:begun])
+    heard.stream.receive(flow[begun : begun + 20_000])
+
+    # When
+    heard.stream.go_on()
     heard.stream.for_broker = []
 
+    # Then
     assert heard.stream.is_paused
-    assert not heard.stream.passes(10)
+    assert heard.stream.is_mid_frame
+    assert not heard.stream.passes(40_000)
 
 
 def test_requests_behind_one_that_is_being_answered_wait_unread() -> None:
@@ -191,7 +200,7 @@ def test_requests_that_waited_go_on_in_order_until_the_next_one_to_answer() -> N
 
 @pytest.mark.parametrize(
     ("request_bytes", "most_a_turn"),
-    [(frame(SHARE_FETCH, 1, 1), WORK_A_TURN // 12 + 1), (frame(12, 4, 1), WORK_A_TURN // 4)],
+    [(frame(SHARE_FETCH, 1, 1), HELD_BYTES_A_TURN // 12 + 1), (frame(12, 4, 1), HELD_BYTES_A_TURN // 4)],
     ids=["held", "relayed"],
 )
 def test_thousands_of_requests_in_one_chunk_are_spread_over_many_turns(

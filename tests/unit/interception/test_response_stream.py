@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from kproxy.errors import PeerViolation
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import LARGEST_HELD_PRODUCE_BYTES, ResponseStream
-from kproxy.interception.turns.turn_share import TurnShare
 from kproxy.wire import codecs
 from kproxy.wire.messages.fetch_response import (
     FetchableTopicResponse,
@@ -37,18 +36,10 @@ def response(correlation_id: int, body: bytes = b"") -> bytes:
 class Heard:
     """A stream over given slots; a REWRITE response leaves in brackets."""
 
-    def __init__(
-        self,
-        *kinds: SlotKind,
-        is_stuck: bool = False,
-        max_held_bytes: int = 1 << 20,
-        share: TurnShare | None = None,
-    ) -> None:
+    def __init__(self, *kinds: SlotKind, is_stuck: bool = False, max_held_bytes: int = 1 << 20) -> None:
         self.slots = deque(ResponseSlot(kind, 3, 9, number) for number, kind in enumerate(kinds, start=1))
         self.is_stuck = is_stuck
-        self.stream = ResponseStream(
-            self.slots, max_held_bytes, self._rewrite, self._settle, share or TurnShare()
-        )
+        self.stream = ResponseStream(self.slots, max_held_bytes, self._rewrite, self._settle)
 
     def _rewrite(self, slot: ResponseSlot, frame: memoryview) -> bool:
         assert slot is self.slots[0]

@@ -198,7 +198,7 @@ def test_nothing_is_read_behind_a_response_that_waits_for_a_port() -> None:
 
 def test_a_whole_answer_has_its_turn_though_a_request_of_the_same_client_waits_for_room() -> None:
     pressure, session = BackPressure(), a_session()
-    pressure.awaits_room = session.responses.awaits_turn = True
+    pressure.awaits_room = session.responses.has_long_answer = True
 
     assert pressure.makes_turn_due(session)
 
@@ -241,7 +241,7 @@ def test_a_turn_is_due_for_a_large_answer_although_the_broker_takes_no_requests(
     broker_full, client_full = BackPressure(), BackPressure()
     broker_full.is_broker_full = client_full.is_client_full = True
     session = a_session()
-    session.responses.awaits_turn = True
+    session.responses.has_long_answer = True
 
     # When
     due = [pressure.makes_turn_due(session) for pressure in (broker_full, broker_full, client_full)]

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
+from kproxy.interception.request_stream import HELD_BYTES_A_TURN
 from kproxy.interception.topic_changes import TopicChange
-from kproxy.interception.turns.turn_share import WORK_A_TURN
 from kproxy.net.relay.back_pressure import MAX_OWED_RESPONSES
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
@@ -279,7 +279,7 @@ async def test_a_client_that_shuts_its_writing_side_and_takes_no_answers_is_ende
 async def test_requests_of_one_chunk_are_all_answered_although_the_client_shuts_its_writing_side() -> None:
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
         reader, writer = await under_test.connect()
-        count = 20 * WORK_A_TURN // len(METADATA_REQUEST)
+        count = 20 * HELD_BYTES_A_TURN // len(METADATA_REQUEST)
         writer.write(METADATA_REQUEST * count)
         writer.write_eof()
 
@@ -309,7 +309,7 @@ async def test_requests_that_came_already_wait_while_a_thousand_answers_are_owed
         writer.close()
 
         # Then
-        a_turn = WORK_A_TURN // 4  # of requests that are not held
+        a_turn = HELD_BYTES_A_TURN // 4  # of requests that are not held
         assert MAX_OWED_RESPONSES < owed <= MAX_OWED_RESPONSES + a_turn
         assert MAX_OWED_RESPONSES < owed_then <= MAX_OWED_RESPONSES + a_turn
 
