@@ -11,8 +11,8 @@ from kproxy.wire import codecs, group_ids
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
 
-DECODED_TIMES: Final = 30
-"""How many times its own bytes a request takes at most once it is decoded: measured with topics of 4 bytes each."""
+DECODED_TIMES: Final = 26
+"""How many times its own bytes a request takes at most once it is decoded: measured with partitions of 6 bytes each."""
 
 MOST_DECODED_BYTES: Final = 10 * 1024 * 1024
 """What the elements of a request take at most: there are 50,000 at most (`wire.codec_runtime`)."""

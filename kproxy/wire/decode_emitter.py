@@ -55,8 +55,8 @@ from kproxy.wire.primitives import (
 from kproxy.wire.varints import decode_varint
 
 LARGEST_REQUEST_ELEMENTS: Final = 50_000
-"""Structs and strings that all arrays of one request may have together; five numbers count for one, twenty where they
-stay packed, and a tagged field that no schema knows for two. Each takes 200 bytes at most that way.
+"""Structs and strings that all arrays of one request may have together; twenty numbers count for one, and a tagged
+field that no schema knows for two.
 
 Decoding cannot be interrupted, and costs some microseconds an element: a request of a few megabytes could name a
 million partitions and hold up everybody else for seconds. A string takes a tenth of a struct's time, but an answer has
@@ -69,11 +69,8 @@ FEWER_REQUEST_ELEMENTS: Final[Mapping[int, int]] = {
 }
 """By API key, for requests that name nothing but kinds: states and types, of which there are some ten."""
 
-_ELEMENT: Final = 20
-_NUMBER: Final = 4
-_PACKED_NUMBER: Final = 1
-_TAG: Final = 2 * _ELEMENT
-"""In twentieths of an element, which are added up: of many arrays each may have a few numbers."""
+_NUMBERS_OF_ONE: Final = 20
+_ELEMENTS_OF_A_TAG: Final = 2
 
 
 def most_elements_of(schema: MessageSchema) -> int | None:
@@ -120,7 +117,7 @@ class DecodeEmitter:
                     self._source.line("buffer = bytes(buffer)")
             self._source.line("size = len(buffer)")
             if self._most_elements is not None:
-                self._source.line(f"twentieths_left = {self._most_elements * _ELEMENT}")
+                self._source.line(f"elements_left = {self._most_elements}")
             self._struct(tree, "message")
             self._read_run()
             self._source.line("return message, position")
@@ -264,7 +261,7 @@ class DecodeEmitter:
         room = f"{number} * {construct.minimum_element_size} > size - position"
         with self._source.block(f"if {number} < 0 or {room}"):
             self._raise(f"{{{number}}} elements")
-        self._count_elements(number, _ELEMENT)
+        self._count_elements(number)
         elements, append, element = (
             self._source.fresh(name) for name in (_last_name(target), "append", "element")
         )
@@ -278,11 +275,10 @@ class DecodeEmitter:
             self._read_run()
             self._source.line(f"{append}({element})")
 
-    def _count_elements(self, number: str, twentieths: int) -> None:
+    def _count_elements(self, number: str) -> None:
         if self._most_elements is not None:
-            weight = f" * {twentieths}" if twentieths > 1 else ""
-            self._source.line(f"twentieths_left -= {number}{weight}")
-            with self._source.block("if twentieths_left < 0"):
+            self._source.line(f"elements_left -= {number}")
+            with self._source.block("if elements_left < 0"):
                 self._raise(f"elements in one request: more than {self._most_elements}")
 
     # Arrays of numbers
@@ -307,30 +303,28 @@ class DecodeEmitter:
             self._raise(f"{{{number} - {empty}}} elements")
 
     def _some_numbers(self, construct: Array, target: str, count: str, tagged_count: str | None) -> None:
-        code = construct.element.code
-        if not (self._most_elements and code in PACKABLE):
-            self._few_numbers(construct, target, count, tagged_count)
-            return
-        with self._source.block(f"if {count} > {MANY_NUMBERS}"):
-            self._count_elements(f"({count})", _PACKED_NUMBER)
-            self._source.line(f"{target} = packed_numbers(buffer, position, {count}, {code!r})")
-            self._source.line(f"position += {_bytes_of(construct, count)}")
-            if tagged_count:
-                self._source.line(f"{tagged_count} = buffer[position]")
-                self._source.line("position += 1")
-        with self._source.block("else"):
-            self._few_numbers(construct, target, count, tagged_count)
+        code, width = construct.element.code, construct.element.minimum_size
+        self._count_elements(f"({count}) // {_NUMBERS_OF_ONE}")
+        table = self._source.array_methods("unpack_from", "", code, "B" if tagged_count else "")
+        step = count if width == 1 else f"({count}) * {width}"
+        if self._most_elements and code in PACKABLE:
+            with self._source.block(f"if {count} > {MANY_NUMBERS}"):
+                self._source.line(f"{target} = packed_numbers(buffer, position, {count}, {code!r})")
+                self._source.line(f"position += {step}")
+                if tagged_count:
+                    self._source.line(f"{tagged_count} = buffer[position]")
+                    self._source.line("position += 1")
+            with self._source.block("else"):
+                self._few_numbers(f"{table}[{count}]", target, step, tagged_count)
+        else:
+            self._few_numbers(f"{table}[{count}]", target, step, tagged_count)
 
-    def _few_numbers(self, construct: Array, target: str, count: str, tagged_count: str | None) -> None:
-        self._count_elements(f"({count})", _NUMBER)
-        table = self._source.array_methods(
-            "unpack_from", "", construct.element.code, "B" if tagged_count else ""
-        )
+    def _few_numbers(self, unpack: str, target: str, step: str, tagged_count: str | None) -> None:
         numbers = self._source.fresh(_last_name(target))
-        self._source.line(f"{target} = {numbers} = [*{table}[{count}](buffer, position)]")
+        self._source.line(f"{target} = {numbers} = [*{unpack}(buffer, position)]")
         if tagged_count:
             self._source.line(f"{tagged_count} = {numbers}.pop()")
-        self._source.line(f"position += {_bytes_of(construct, count)}{' + 1' * bool(tagged_count)}")
+        self._source.line(f"position += {step}{' + 1' * bool(tagged_count)}")
 
     def _no_numbers(self, target: str, value: str, tagged_count: str | None) -> None:
         self._source.line(f"{target} = {value}")
@@ -349,7 +343,7 @@ class DecodeEmitter:
         with self._source.block(f"if {count}"):
             with self._source.block(f"if {count} > 127"):
                 self._source.line(f"{count}, position = decode_varint(buffer, position - 1)")
-            self._count_elements(count, _TAG)
+            self._count_elements(f"{count} * {_ELEMENTS_OF_A_TAG}")
             if known:
                 self._tagged_field_loop(known, count, unknown)
             else:
@@ -378,12 +372,6 @@ class DecodeEmitter:
         with self._source.block(f"if position != {end}"):
             self._raise(f"a tagged field that should end at byte {{{end}}} ends")
         self._path.pop()
-
-
-def _bytes_of(construct: Array, count: str) -> str:
-    """Return how many bytes `count` of its numbers take."""
-    width = construct.element.minimum_size
-    return count if width == 1 else f"({count}) * {width}"
 
 
 def _last_name(target: str) -> str:

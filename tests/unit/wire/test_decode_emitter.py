@@ -234,26 +234,7 @@ def test_an_unknown_tagged_field_of_a_request_counts_for_two_of_its_elements(pla
         codecs.decode_request(tagged(30_000))
 
 
-@pytest.mark.parametrize("number_count", [1, 4, 19, 39, 1_000])
-def test_the_numbers_of_many_arrays_of_a_request_add_up_to_elements(number_count: int) -> None:
-    # Given
-    codec = EmittedCodec(ShareFetchRequest, 2)
-
-    def forgetting(element_count: int) -> bytes:
-        topics = [ForgottenTopic(b"t" * 16, [0] * number_count)] * (element_count * 5 // (number_count + 5))
-        request = ShareFetchRequest(group_id="g", member_id="m", forgotten_topics_data=topics)
-        return b"".join(bytes(chunk) for chunk in codec.encode(request))
-
-    # When
-    most, _ = codec.decode(forgetting(50_000), 0)
-
-    # Then
-    assert most is not None
-    with pytest.raises(MalformedMessage, match="elements in one request: more than 50000"):
-        codec.decode(forgetting(50_500), 0)
-
-
-def test_numbers_of_a_request_that_stay_packed_count_for_little() -> None:
+def test_numbers_of_a_request_count_for_little() -> None:
     # Given
     codec = EmittedCodec(ShareFetchRequest, 2)
 
