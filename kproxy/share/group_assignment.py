@@ -225,7 +225,8 @@ class GroupAssignment:
             self._rounds.note_change(self._worked_ms)
         self._rounds.count += 1
         self._rounds.is_under_way = False
-        losers = yield from self._call_gainers(waiting)
+        # Also those who began to wait meanwhile: what is open now nobody else tells them of.
+        losers = yield from self._call_gainers([each for each in self._members.values() if each.is_waiting])
         if self._rounds.take(self._limits, self._worked_ms, has_losers=bool(losers)):
             self._called.update(dict.fromkeys(losers))
 

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import pytest
+
+from kproxy.share import group_assignment, group_coordinator, share_group
 from kproxy.share.assignor import assign
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer, HeldHeartbeat, TopicPartitions
@@ -232,3 +235,31 @@ def test_members_that_get_the_same_have_one_set_of_partitions() -> None:
     # Then
     assert len({id(partitions) for partitions in first.values()}) == 2
     assert all(second[member_id] is partitions for member_id, partitions in first.items())
+
+
+def test_who_is_heard_while_a_round_is_under_way_is_called_for_what_that_opens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given: two members share ten topics, and the connection of one of them has closed
+    for module in (group_assignment, group_coordinator, share_group):
+        monkeypatch.setattr(module, "PLACES_AT_ONCE", 1)
+    monkeypatch.setattr(group_coordinator, "PLACES_OF_ONE", 1)
+    pair, names = LargeGroup(0), NAMES[:10]
+    for number in range(2):
+        pair.say(number, names=names, now_ms=0)
+    for now_ms in (50, 1_100):
+        pair.hold_rounds(now_ms)
+        for _, member_id in pair.coordinator.take_called():
+            join = Heartbeat(GROUP, member_id, 0, None, names, "c", "/h")
+            pair.coordinator.answer(join, limits=LIMITS, now_ms=now_ms, since_ms=0)
+    epoch = pair.group.members[MemberId("001")].member_epoch
+    pair.coordinator.lose(GROUP, MemberId("000"), now_ms=3_000)
+    pair.go_on(3_050)
+
+    # When
+    held = pair.say(1, epoch=epoch, now_ms=3_050)
+    pair.hold_rounds(3_050)
+
+    # Then
+    assert isinstance(held, HeldHeartbeat)
+    assert pair.coordinator.take_called() == ((GROUP, MemberId("001")),)
