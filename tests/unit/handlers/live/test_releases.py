@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.ports import PartitionLeader
@@ -65,51 +67,31 @@ async def test_a_session_that_was_opened_again_on_another_connection_survives_th
     assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
 
 
-async def test_the_loss_of_the_old_leaders_connection_takes_nothing_from_the_session_with_the_new_one() -> (
-    None
-):
-    """A member has a session with each broker; what it acquired in one is not the other's to release."""
+@pytest.mark.parametrize(
+    ("lost", "released", "kept"), [("old", (0, 4), (5, 9)), ("new", (5, 9), (0, 4))], ids=["old", "new"]
+)
+async def test_the_loss_of_one_leaders_connection_takes_nothing_from_the_session_with_the_other_one(
+    lost: str, released: tuple[int, int], kept: tuple[int, int]
+) -> None:
+    """A member has a session with each broker; what it acquired in one is not the other's to release, were it later."""
     # Given
     world = ShareGroupWorld(node_ids=(1, 2))
     await world.initialize()
     world.produce(5)
-    with_old_leader, with_new_leader = world.member("alice"), world.member("alice", node_id=2)
-    await with_old_leader.open(max_records=5)
+    with_leader = {"old": world.member("alice"), "new": world.member("alice", node_id=2)}
+    await with_leader["old"].open(max_records=5)
     world.metadata.move_leader(ORDERS, 0, PartitionLeader(leader_id=2, leader_epoch=7))
     world.produce(5)
-    await with_new_leader.open(max_records=5)
+    await with_leader["new"].open(max_records=5)
 
     # When
-    await with_old_leader.disconnect()
+    await with_leader.pop(lost).disconnect()
 
     # Then
     bob = world.member("bob", node_id=2)
-    assert acquired(await bob.open(max_records=500)) == [(0, 4, 2)]
-    answer = await with_new_leader.acknowledge({(ORDERS, 0): [(5, 9, [1])]})
-    assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
-
-
-async def test_the_loss_of_the_new_leaders_connection_takes_nothing_from_the_session_with_the_old_one() -> (
-    None
-):
-    """A session has what those before it left, but only of those with its own broker."""
-    # Given
-    world = ShareGroupWorld(node_ids=(1, 2))
-    await world.initialize()
-    world.produce(5)
-    with_old_leader, with_new_leader = world.member("alice"), world.member("alice", node_id=2)
-    await with_old_leader.open(max_records=5)
-    world.metadata.move_leader(ORDERS, 0, PartitionLeader(leader_id=2, leader_epoch=7))
-    world.produce(5)
-    await with_new_leader.open(max_records=5)
-
-    # When
-    await with_new_leader.disconnect()
-
-    # Then
-    bob = world.member("bob", node_id=2)
-    assert acquired(await bob.open(max_records=500)) == [(5, 9, 2)]
-    answer = await with_old_leader.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+    assert acquired(await bob.open(max_records=500)) == [(*released, 2)]
+    (left,) = with_leader.values()
+    answer = await left.acknowledge({(ORDERS, 0): [(*kept, [1])]})
     assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
 
 
