@@ -266,10 +266,6 @@ class ShareGroups:
         """
         self._restored.go(slot)
 
-    def forget_groups(self, group_ids: Collection[str]) -> None:
-        """Do the same with these groups; some may only have configured something."""
-        self._restored.forget(group_ids)
-
     def end_sessions(self, sessions: Iterable[ShareSession]) -> None:
         """End sessions of groups that another process is to serve. Fetches that wait are answered."""
         for session in sessions:

@@ -9,6 +9,7 @@ from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from tests.worlds.lost_slots import lose_groups
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, assigned
 from tests.worlds.waiting import turns_during, until_all_wait
 
@@ -107,7 +108,7 @@ async def test_states_of_a_group_that_is_gone_are_not_begun() -> None:
     await until_all_wait()
 
     # When
-    world.groups.forget_groups(world.groups.coordinator.group_ids)
+    lose_groups(world.groups, world.groups.coordinator.group_ids)
     world.state_log.hold_initializations.set()
     answer = await alice
 

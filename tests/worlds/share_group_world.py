@@ -41,6 +41,7 @@ from tests.in_memory.recording_observer import RecordingAlarm, RecordingObserver
 from tests.in_memory.scripted_caller import ScriptedCaller
 from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
 from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
+from tests.worlds.lost_slots import lose_groups
 from tests.worlds.waiting import until_all_wait
 
 ORDERS: Final = TopicId(b"topic-id-orders.")
@@ -50,7 +51,6 @@ WALL_CLOCK_MS: Final = 1_700_000_000_000
 
 Acks = Mapping[tuple[TopicId, int], Sequence[tuple[int, int, Sequence[int]]]]
 """By topic and partition: first offset, last offset, types."""
-
 R = TypeVar("R", bound=Message)
 
 
@@ -129,8 +129,8 @@ class ShareGroupWorld:
 
     def restore_groups(self) -> None:
         """Do what the shell does when the one slot of all groups was loaded."""
-        store = self.group_log.store = self.group_log.replayed()
-        self.groups.forget_groups((*self.groups.coordinator.group_ids, *self.groups.configs.group_ids))
+        self.group_log.store = store = self.group_log.replayed()
+        lose_groups(self.groups, (*self.groups.coordinator.group_ids, *self.groups.configs.group_ids))
         self.groups.restore_groups(store.durable_images().values(), store.configs())
 
     def discard(self, keys: Collection[SharePartitionKey]) -> None:

@@ -83,15 +83,6 @@ class RestoredGroups:
         self._let_go(groups)
         self._work()
 
-    def forget(self, group_ids: Iterable[str]) -> None:
-        """Do the same with these groups, and with what they have configured."""
-        for group_id in group_ids:
-            self._configs.placed.discard(group_id)
-        self._configs.forget_all(group_ids)
-        groups = map(self._coordinator.known.pop, map(GroupId, group_ids))
-        self._let_go([group for group in groups if group is not None])
-        self._work()
-
     def _let_go(self, groups: Collection[ShareGroup]) -> None:
         names = self._coordinator.names
         for group in groups:

@@ -27,6 +27,7 @@ from kproxy.wire.messages.initialize_share_group_state_request import Initialize
 from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
 from tests.in_memory.in_memory_share_state_store import InMemoryShareStateStore
 from tests.worlds.group_states import groups_by_state
+from tests.worlds.lost_slots import lose_groups
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired
 
 GROUP = GroupId("g")
@@ -222,7 +223,7 @@ async def test_groups_of_a_slot_are_forgotten_and_restored_with_their_configurat
     images = world.group_log.replayed().durable_images().values()
 
     # When
-    world.groups.forget_groups([GROUP])
+    lose_groups(world.groups, [GROUP])
     forgotten = world.groups.coordinator.group_ids
     lock_duration_ms = world.groups.configs.number("g", RECORD_LOCK_DURATION_MS)
     configs = {"g": {"share.record.lock.duration.ms": "15000"}}
@@ -242,7 +243,7 @@ def test_what_other_groups_have_configured_stays_when_one_is_forgotten() -> None
         world.configure(RECORD_LOCK_DURATION_MS, "20000", group_id=group_id)
 
     # When
-    world.groups.forget_groups(["here"])
+    lose_groups(world.groups, ["here"])
 
     # Then
     assert world.groups.configs.own_values("here") == {}

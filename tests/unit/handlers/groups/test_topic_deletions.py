@@ -14,6 +14,7 @@ from kproxy.handlers.live.pauses import MOST_AT_FIRST
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 from tests.in_memory.breakable_state_log import BreakableStateLog
+from tests.worlds.lost_slots import lose_groups
 from tests.worlds.share_group_world import (
     ORDERS,
     PAYMENTS,
@@ -123,7 +124,7 @@ async def test_a_group_that_is_forgotten_while_another_is_looked_after_is_left_a
     # Given
     class ForgetfulStateLog(BreakableStateLog):
         async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
-            world.groups.forget_groups([GroupId("h")])
+            lose_groups(world.groups, [GroupId("h")])
             return await super().delete(keys)
 
     world = ShareGroupWorld()

@@ -9,6 +9,7 @@ from kproxy.handlers.groups import watched_topics
 from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
 from kproxy.handlers.groups.watched_topics import MOST_MISSING, WantedNames
 from kproxy.share.share_group import ShareGroup
+from tests.worlds.lost_slots import lose_groups
 from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
 
 NONE_WANTED = WantedNames(frozenset(), ())
@@ -91,7 +92,7 @@ async def test_groups_that_were_forgotten_and_restored_are_seen_as_they_are() ->
     world.groups.watched_topics.names()
 
     # When
-    world.groups.forget_groups(world.groups.coordinator.group_ids)
+    lose_groups(world.groups, world.groups.coordinator.group_ids)
     forgotten = world.groups.watched_topics.names()
     world.restore_groups()
 
@@ -149,7 +150,7 @@ async def test_groups_with_very_many_new_names_are_watched_some_at_a_time(
 
     # When
     counts = [len(world.groups.watched_topics.names()) for _ in range(3)]
-    world.groups.forget_groups(["a", "e"])
+    lose_groups(world.groups, ["a", "e"])
 
     # Then
     assert counts == [4, 8, 10]
@@ -165,7 +166,7 @@ async def test_names_of_very_many_groups_that_are_gone_are_watched_no_more_some_
     for group_id in "abcde":
         await world.member(group_id=group_id).heartbeat(0, [f"one of {group_id}", f"two of {group_id}"])
         world.groups.watched_topics.names()
-    world.groups.forget_groups(["a", "b", "c", "d"])
+    lose_groups(world.groups, ["a", "b", "c", "d"])
 
     # When
     counts = [len(world.groups.watched_topics.names())]
@@ -245,7 +246,7 @@ async def test_a_topic_is_watched_as_long_as_one_of_its_groups_is_there() -> Non
     # When
     await groups[0].heartbeat(-1)
     of_one = world.groups.watched_topics.names()
-    world.groups.forget_groups(["h"])
+    lose_groups(world.groups, ["h"])
 
     # Then
     assert both == {"to come", "of g", "of h"}

@@ -16,6 +16,7 @@ from kproxy.settings.choices import ClientAuth
 from tests.event_loops import BOTH_LOOPS, async_fixture
 from tests.unit.net.tls_client import TlsClient
 from tests.unit.net.tls_contexts import Fixed, dialling, listening
+from tests.unit.net.tls_handshakes import Served
 from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
@@ -24,31 +25,13 @@ BIND_HOST = "127.0.0.1"
 LARGE_BYTES = 4 << 20
 
 
-class Served(asyncio.Protocol):
-    """Notes what it is told; `pauses_at_once` is what a slow broker makes of a client."""
-
-    def __init__(self, *, pauses_at_once: bool = False) -> None:
-        self._pauses_at_once = pauses_at_once
-        self.transport: PacedTransport | None = None
-        self.received = bytearray()
-        self.calls: list[str] = []
-        self.error: Exception | None = None
+class PausingServed(Served):
+    """What a slow broker makes of a client that is there."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("PacedTransport", transport)
-        self.calls.append("made")
-        if self._pauses_at_once:
-            self.transport.pause_reading()
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-
-    def eof_received(self) -> None:
-        self.calls.append("eof")
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.calls.append("lost")
-        self.error = error
+        super().connection_made(transport)
+        assert self.transport is not None
+        self.transport.pause_reading()
 
 
 class Buffered(asyncio.BufferedProtocol):
@@ -80,7 +63,7 @@ class Port:
 
     def make(self) -> PacedProtocol[Served]:
         """Return what serves the next connection."""
-        served = Served(pauses_at_once=self.pauses_at_once)
+        served = PausingServed() if self.pauses_at_once else Served()
         self.accepted.append(PacedProtocol(served, self.context, server_side=True))
         return self.accepted[-1]
 
