@@ -27,11 +27,12 @@ def place_for_own(slots: Iterable[ResponseSlot]) -> int | None:
     """Return where among `slots` the answer to a request of kproxy's own stands that is sent now.
 
     That is behind those to its other ones, and in front of what kproxy has yet to answer; None while the broker owes
-    the client a response.
+    the client a response, be it behind one of kproxy's that is made already.
     """
     place = 0
-    for slot in slots:
-        if slot.kind is not SlotKind.SWALLOW:
-            return place if slot.kind is SlotKind.LOCAL else None
-        place += 1
+    for number, slot in enumerate(slots, start=1):
+        if slot.kind is SlotKind.SWALLOW:
+            place = number
+        elif slot.kind is not SlotKind.LOCAL:
+            return None
     return place

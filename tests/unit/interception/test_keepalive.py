@@ -31,6 +31,7 @@ def test_what_comes_back_has_the_place_of_what_was_asked() -> None:
         ((SlotKind.SWALLOW, SlotKind.SWALLOW), 2),
         ((SlotKind.FORWARD,), None),
         ((SlotKind.SWALLOW, SlotKind.REWRITE, SlotKind.LOCAL), None),
+        ((SlotKind.SWALLOW, SlotKind.LOCAL, SlotKind.FORWARD), None),
     ],
 )
 def test_own_answers_stand_behind_each_other_in_front_of_what_is_answered_here(
