@@ -46,6 +46,13 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.sasl_watch import SASL_KEYS, SaslWatch
 from kproxy.interception.topic_changes import TopicChange, pass_and_tell
+from kproxy.interception.turns.turn_share import (
+    CommonShare,
+    TurnShare,
+    work_of_answer,
+    work_of_questions,
+    work_of_search,
+)
 from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -63,6 +70,7 @@ class ClientSession:
         request_counts: counted up per (API key, version); shared by all sessions.
         on_topic_change: called when an answer passes that tells of changed topics.
         sasl: learns who the client is.
+        share: what all sessions have left of a turn; used up by none where none is given.
     """
 
     __slots__ = (
@@ -70,20 +78,21 @@ class ClientSession:
         "_new_brokers",
         "_on_topic_change",
         "_request_counts",
-        "_requests",
         "_rewriter",
         "_routes",
+        "_share",
         "call",
         "is_farewell_said",
         "passes_from_broker",
         "passes_from_client",
         "principal",
+        "requests",
         "responses",
         "sasl",
         "slots",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators
         self,
         routes: RoutingTable,
         rewriter: ResponseRewriter,
@@ -92,17 +101,19 @@ class ClientSession:
         request_counts: MutableMapping[tuple[int, int], int],
         on_topic_change: Callable[[TopicChange], None] = lambda _: None,
         sasl: SaslWatch | None = None,
+        share: CommonShare | None = None,
     ) -> None:
         self._routes, self._rewriter = routes, rewriter
-        self._request_counts = request_counts
+        self._request_counts, self._on_topic_change = request_counts, on_topic_change
         self.slots = OwedResponses()
         """The responses that are owed, oldest first; the shell changes none."""
-        self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
-        self.responses = ResponseStream(self.slots, max_request_bytes, self._rewrite, self._settle_head)
+        self._share = turn = TurnShare(share)
+        self.requests = RequestStream(routes, max_request_bytes, self._owe, self._examine, turn)
+        """What came of the client, for the shell to look at."""
+        self.responses = ResponseStream(self.slots, max_request_bytes, self._rewrite, self._settle_head, turn)
         """What came of the broker; the shell only says whether the client takes it, and whether more will come."""
-        self.passes_from_client, self.passes_from_broker = self._requests.passes, self.responses.passes
+        self.passes_from_client, self.passes_from_broker = self.requests.passes, self.responses.passes
         """Tell of one side's next bytes whether they only have to be written on; if so, they count as received."""
-        self._on_topic_change = on_topic_change
         self.principal: Principal = ANONYMOUS
         """Who the client has proved to be so far."""
         self.sasl = SaslWatch() if sasl is None else sasl
@@ -120,11 +131,6 @@ class ClientSession:
         return len(self.slots)
 
     @property
-    def request_count(self) -> int:
-        """How many whole requests came since the connection began."""
-        return self._requests.request_count
-
-    @property
     def awaits_broker(self) -> bool:
         """Whether the response that leaves next is the broker's."""
         return bool(self.slots) and self.slots[0].kind is not SlotKind.LOCAL
@@ -132,54 +138,53 @@ class ClientSession:
     @property
     def is_busy(self) -> bool:
         """Whether somebody has yet to answer this client, or the broker to hear it."""
-        return bool(self.slots or self._requests.for_broker) or self.is_paused
-
-    @property
-    def is_client_mid_frame(self) -> bool:
-        """Whether the client owes the rest of a frame."""
-        return self._requests.is_mid_frame
-
-    @property
-    def is_broker_mid_frame(self) -> bool:
-        """Whether the broker owes the rest of a response."""
-        return self.responses.is_mid_frame
+        return bool(self.slots or self.requests.for_broker) or self.is_paused
 
     @property
     def buffered_bytes(self) -> int:
         """Bytes held in both directions: what waits behind an answer, answers that wait, and frames that are held."""
-        return (
-            self._requests.held_bytes + self.waiting_bytes + self.slots.kept_bytes + self.responses.held_bytes
-        )
+        held_bytes = self.requests.held_bytes + self.responses.held_bytes
+        return held_bytes + self.waiting_bytes + self.slots.kept_bytes
 
     @property
     def held_frames(self) -> tuple[HeldFrame, HeldFrame]:
         """What is held of a frame of the client, and of one of the broker."""
-        return self._requests.held, self.responses.held
+        return self.requests.held, self.responses.held
 
     @property
     def unsent_bytes(self) -> int:
         """Bytes for the broker that nobody has taken yet."""
-        return sum(map(len, self._requests.for_broker))
+        return sum(map(len, self.requests.for_broker))
 
     @property
     def waiting_bytes(self) -> int:
         """Bytes of requests behind one that kproxy answers, or that wait for another turn."""
-        return self._requests.backlog_bytes
+        return self.requests.backlog_bytes
 
     @property
     def is_barred(self) -> bool:
         """Whether requests wait behind one that kproxy answers."""
-        return self._requests.is_barred
+        return self.requests.is_barred
 
     @property
     def is_paused(self) -> bool:
         """Whether requests wait for nothing but another turn, with `go_on`."""
-        return self._requests.is_paused
+        return self.requests.is_paused
 
     @property
-    def has_long_answer(self) -> bool:
-        """Whether a response of the broker waits for a long turn to be changed in, with `go_on`."""
-        return self.responses.has_long_answer
+    def awaits_long_turn(self) -> bool:
+        """Whether what goes on first in another turn, a response or a request, is to have a long one."""
+        if self.responses.awaits_turn:
+            return self.responses.has_long_answer
+        return self.requests.awaits_long_turn
+
+    @property
+    def has_little_to_do(self) -> bool:
+        """Whether that is little, and what was done lately was little as well."""
+        if self.responses.awaits_turn:
+            return self._share.is_little(self.responses.stuck_bytes)
+        waiting_bytes = self.requests.waiting_frame_bytes
+        return waiting_bytes > 0 and self._share.is_little(waiting_bytes)
 
     @property
     def has_more_to_answer(self) -> bool:
@@ -188,8 +193,8 @@ class ClientSession:
 
     def take_for_broker(self) -> list[bytes | memoryview]:
         """Return what to write to the broker, once."""
-        if buffers := self._requests.for_broker:
-            self._requests.for_broker = []
+        if buffers := self.requests.for_broker:
+            self.requests.for_broker = []
         return buffers
 
     def take_for_client(self) -> list[bytes | memoryview]:
@@ -214,14 +219,14 @@ class ClientSession:
 
     def receive_from_client(self, data: bytes) -> None:
         """Take bytes of the client. Raises PeerViolation."""
-        self._requests.receive(data)
+        self.requests.receive(data)
 
-    def go_on(self) -> None:
-        """Go on with what waits for a turn, in one of the long ones: an answer, else requests. Raises PeerViolation."""
-        if self.has_long_answer:
-            self.responses.release(in_long_turn=True)
+    def go_on(self, *, in_long_turn: bool = True) -> None:
+        """Go on with what waits for a turn, be it a long one: an answer, else requests. Raises PeerViolation."""
+        if self.responses.awaits_turn:
+            self.responses.release(in_long_turn=in_long_turn)
         elif self.is_paused:
-            self._requests.go_on(in_long_turn=True)
+            self.requests.go_on(in_long_turn=in_long_turn)
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the broker. Raises PeerViolation."""
@@ -235,7 +240,7 @@ class ClientSession:
         """Send `buffers` (a whole frame) as the answer of a call. Raises PeerViolation by what waited behind it."""
         slot.buffers = buffers
         self._settle_head()
-        self._requests.go_on()
+        self.requests.go_on()
 
     def answer_part(self, data: bytes | memoryview) -> None:
         """Send `data` as the next part of the answer of a call that was taken; `answer` sends the last one."""
@@ -256,8 +261,8 @@ class ClientSession:
         self.slots.keep(slot, kept_bytes)
         # Made in a long turn: kproxy's own part of the answer may be large.
         slot.kind, slot.rewrite, slot.is_long = SlotKind.REWRITE, merge, True
-        self._requests.for_broker.extend(buffers)
-        self._requests.go_on()
+        self.requests.for_broker.extend(buffers)
+        self.requests.go_on()
 
     def inject_keepalive(self) -> bool:
         """Put an ApiVersions request on a silent twin; False when it is not silent."""
@@ -267,10 +272,10 @@ class ClientSession:
     def ask_broker(self, slot: ResponseSlot, frame: Buffers) -> bool:
         """Send a request of kproxy's own, and let `slot.rewrite` alone see the answer; False if the twin is in use."""
         place = place_for_own(self.slots)
-        if place is None or self._requests.is_mid_frame or self.sasl.is_under_way:
+        if place is None or self.requests.is_mid_frame or self.sasl.is_under_way:
             return False
         self.slots.insert(place, slot)
-        self._requests.for_broker.extend(frame)
+        self.requests.for_broker.extend(frame)
         return True
 
     # ---- requests
@@ -303,7 +308,7 @@ class ClientSession:
         _, newest = self._broker_versions.get(head.api_key, (0, head.api_version))
         decided = decide_held_request(head, frame, self._routes, self._rewriter, broker_version=newest)
         if isinstance(decided, StreamedOn):
-            self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
+            self.requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
             if decided.is_answered:
                 self._owe(head, decided.disposition)
             return False
@@ -313,6 +318,7 @@ class ClientSession:
     def _follow(self, decided: HeldDecision, head: RequestHead, frame: memoryview) -> bool:
         match decided:
             case Served(request, disposition, answer):
+                self._share.add(0 if answer is None else work_of_search(len(frame)))
                 slot = ResponseSlot(SlotKind.LOCAL, *head)
                 self.call = Call(slot, request, disposition, is_large(frame), len(frame), answer)
                 self.slots.append(slot)
@@ -324,8 +330,9 @@ class ClientSession:
                 self._answer_at_once(head, codecs.encode_response(*head, decided.answer))
             case _:
                 slots, frames = questions(head, decided, self._rewriter)
+                self._share.add(work_of_questions(len(slots)))
                 self.slots.owe_together(slots, decoded_bytes(len(frame)))
-                self._requests.for_broker += frames
+                self.requests.for_broker += frames
         return False
 
     def _refuse_version(self, head: RequestHead) -> None:
@@ -344,20 +351,16 @@ class ClientSession:
 
     def _relay_held(self, kind: SlotKind, head: RequestHead, frame: memoryview) -> None:
         self.slots.append(ResponseSlot(kind, *head))
-        self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
+        self.requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
 
     def _answer_at_once(self, head: RequestHead, buffers: list[bytes | memoryview]) -> None:
+        self._share.add(work_of_answer(buffers))
         self.slots.owe_answered(ResponseSlot(SlotKind.LOCAL, *head), buffers)
         self._settle_head()
 
     def _count(self, head: RequestHead) -> None:
         key = head.api_key, head.api_version
         self._request_counts[key] = self._request_counts.get(key, 0) + 1
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether the client was told of other share APIs than are served by now."""
-        return self._requests.is_outdated
 
     # ---- responses
 
@@ -377,7 +380,7 @@ class ClientSession:
             answer = self._rewriter.rewrite_api_versions(slot.api_version, frame)
             if answer.advertised:
                 self._broker_versions = answer.upstream
-                self._requests.advertised = answer.advertised
+                self.requests.advertised = answer.advertised
             return answer.buffers
         if slot.rewrite is None:
             return self._rewriter.rewrite(slot.api_key, slot.api_version, frame)

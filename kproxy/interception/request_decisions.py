@@ -39,8 +39,10 @@ MAX_COORDINATOR_KEYS: Final = 30_000
 """Of one FindCoordinator request that a broker answers: 45 ms to decode and encode the answer, which is one piece."""
 
 MAX_KEYS_ONE_BY_ONE: Final = 5_000
-"""Of one whose keys become an answer of kproxy's, or requests, one by one: 20 µs each, which nobody can interrupt."""
+"""Of one whose keys become requests, one by one: 10 µs each, which nobody can interrupt."""
 
+MAX_SHARE_KEYS: Final = 2_000
+"""Of one for share coordinators, which kproxy answers at once: 2 µs each. Brokers alone search for them."""
 
 MAX_CLOSED_BYTES: Final = 256 * 1024
 """Of a request that touches a closed topic or group, or is guarded and about a share group: to decode more, and to
@@ -268,8 +270,9 @@ def _may_seek_share_coordinator(head: RequestHead, frame: memoryview, broker_ver
 
 
 def _refuse_many_keys(sought: FindCoordinatorRequest, broker_version: int) -> None:
-    is_whole = sought.key_type != SHARE_KEY_TYPE and broker_version >= FIRST_BATCHED
-    most = MAX_COORDINATOR_KEYS if is_whole else MAX_KEYS_ONE_BY_ONE
+    most = MAX_COORDINATOR_KEYS if broker_version >= FIRST_BATCHED else MAX_KEYS_ONE_BY_ONE
+    if sought.key_type == SHARE_KEY_TYPE:
+        most = MAX_SHARE_KEYS
     _require_few_keys(len(sought.coordinator_keys), most)
 
 

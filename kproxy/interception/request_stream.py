@@ -17,6 +17,7 @@ from kproxy.interception.known_versions import SHARE_KEYS
 from kproxy.interception.request_backlog import RequestBacklog
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.sasl_watch import MAX_SASL_BYTES, SASL_KEYS
+from kproxy.interception.turns.turn_share import TurnShare, work_of_frame, work_of_relayed
 from kproxy.wire import group_ids
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.frames import (
@@ -34,15 +35,20 @@ MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 """Of a request that is examined or served. 150,000 topics or groups fit in; decoding more, made of empty elements,
 would hold up every connection for seconds."""
 
-HELD_BYTES_A_TURN: Final = 8 * 1024
-"""Of requests that are held, before those behind them wait for another turn of the loop: small ones take 10 ms, or
-become 10,000 requests to an older broker."""
+HELD_BYTES_A_TURN: Final = 2 * 1024
+"""Of requests that are held, before those behind them wait for another turn of the loop: of one connection."""
+
+_BYTES_OF_A_USED_UP_TURN: Final = 64
+"""The same where others have used the turn up: a few requests that stream on, or one that is held and waits."""
 
 LARGE_FRAME_BYTES: Final = 16 * 1024
 """A request that is held, and longer, is handed over in a long turn: to decode it may take as much as 30 ms."""
 
 _BYTES_FOR_RELAYED: Final = 4
-"""What a request that streams on counts for: it takes the time of so many bytes of one that is held."""
+"""What a request that streams on counts for: so 500 of them are one turn's."""
+
+_FEW_RELAYED: Final = 8
+"""So many of them in a read are not counted for what all connections do in a turn."""
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FORWARD: Final = Disposition.FORWARD
@@ -69,6 +75,7 @@ class RequestStream:
         on_relayed: called with the head of each request that streams on and owes a response, before its bytes go out.
         on_held: called with the head and the whole frame (without its length) of each request that is held; it returns
             True when the requests behind it have to wait for its answer.
+        share: where it is used up, a request that is held waits for another turn once it is whole.
     """
 
     __slots__ = (
@@ -76,17 +83,20 @@ class RequestStream:
         "_begun_count",
         "_body_left",
         "_closed",
-        "_is_long_turn",
+        "_is_fresh_long_turn",
         "_max_request_bytes",
         "_on_held",
         "_on_relayed",
         "_routes",
+        "_share",
         "_turn_bytes_left",
         "advertised",
+        "awaits_long_turn",
         "for_broker",
         "held",
         "is_barred",
         "is_paused",
+        "waiting_frame_bytes",
     )
 
     def __init__(
@@ -95,6 +105,7 @@ class RequestStream:
         max_request_bytes: int,
         on_relayed: Callable[[RequestHead, Disposition], None],
         on_held: Callable[[RequestHead, memoryview], bool],
+        share: TurnShare,
     ) -> None:
         self._routes = routes
         self._closed = ClosedTopicSearch(routes)
@@ -107,10 +118,15 @@ class RequestStream:
         self._backlog = RequestBacklog()
         self.for_broker: list[bytes | memoryview] = []
         self._turn_bytes_left = HELD_BYTES_A_TURN
-        self._is_long_turn = False
+        self._is_fresh_long_turn = False
+        self._share = share
         self.is_barred = False
         self.is_paused = False
         """Whether requests wait for nothing but another turn, with `go_on`: this one had enough to do."""
+        self.awaits_long_turn = False
+        """Whether the first of these is large, and waits for a long turn."""
+        self.waiting_frame_bytes = 0
+        """The size of the first of these if that is looked into when its turn comes; 0 when it may be many."""
         self._begun_count = 0
         self.advertised: Mapping[int, tuple[int, int]] | None = None
         """What the client was told on this connection, both ends inclusive; None when it did not ask."""
@@ -172,8 +188,9 @@ class RequestStream:
             self._take(data)
 
     def _begin_turn(self, *, is_long: bool) -> None:
-        self._turn_bytes_left = HELD_BYTES_A_TURN
-        self._is_long_turn = is_long
+        self._turn_bytes_left = _BYTES_OF_A_USED_UP_TURN if self._share.is_used_up else HELD_BYTES_A_TURN
+        self._is_fresh_long_turn = is_long
+        self.awaits_long_turn, self.waiting_frame_bytes = False, 0
 
     def _take(self, data: bytes | memoryview) -> None:
         """Go through `data` up to the end of a request that those behind it wait for, or with which the turn ends."""
@@ -214,7 +231,12 @@ class RequestStream:
 
     def _cut(self, data: bytes | memoryview) -> bytes | memoryview | None:
         """Let pass what streams on in `data`, which begins with the rest of a forwarded body or with a frame."""
+        begun_count = self._begun_count
         position, held_end = self._walk(data)
+        if self._begun_count > begun_count:
+            self._is_fresh_long_turn = False
+            if self._begun_count - begun_count > _FEW_RELAYED:
+                self._share.spend(work_of_relayed(self._begun_count - begun_count))
         self._forward(data, min(position, len(data)))
         if held_end:
             return self._hold(data, position, held_end)
@@ -314,9 +336,12 @@ class RequestStream:
             raise PeerViolation("frame_too_large", detail)
 
     def _must_wait(self, frame: memoryview) -> bool:
-        """Tell whether a large request has to wait for a long turn, to which this one ends."""
-        if is_large(frame) and not (self._is_long_turn and self._turn_bytes_left == HELD_BYTES_A_TURN):
-            self._turn_bytes_left = 0
+        """Tell whether a whole request has to wait for another turn, a large one for a long one; this one ends then."""
+        if self._is_fresh_long_turn:
+            return False
+        self.awaits_long_turn = is_large(frame)
+        if self.awaits_long_turn or self._share.is_used_up:
+            self._turn_bytes_left, self.waiting_frame_bytes = 0, len(frame)
             return True
         return False
 
@@ -341,6 +366,8 @@ class RequestStream:
             _refuse_unadvertised(self.advertised, api_key, api_version)
         head = RequestHead(api_key, api_version, correlation_id)
         self._turn_bytes_left -= len(frame)
+        self._is_fresh_long_turn = False
+        self._share.spend(work_of_frame(len(frame)))
         self._begun_count += 1
         self.is_barred = self._on_held(head, frame[LENGTH_BYTES:])
 

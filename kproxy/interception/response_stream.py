@@ -13,6 +13,7 @@ from kproxy.errors import PeerViolation
 from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.request_backlog import cut_free
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
+from kproxy.interception.turns.turn_share import TurnShare, work_of_frame
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.endpoints_walk import EndpointsWalk
 from kproxy.wire.frames import (
@@ -32,6 +33,15 @@ LARGE_ANSWER_BYTES: Final = 64 * 1024
 """A response that is held to be changed, and longer, is changed in a long turn: that may take as much as 45 ms."""
 
 
+_MOST_STEPS: Final = 500
+_STEPS_OF_WORK: Final = 3
+"""How far a response is walked through before it is asked whether the turn has anything left, and how much of that is
+a unit of it (`TurnShare`)."""
+
+_LITTLE_IS_READ: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.PRODUCE})
+_MOST_READ_BYTES: Final = 1024
+
+
 def takes_long(slot: ResponseSlot, frame: memoryview) -> bool:
     """Tell whether a response that is held is to be changed in a long turn. Of Metadata the brokers alone are read."""
     is_read_whole = slot.api_key != ApiKey.METADATA or slot.rewrite is not None
@@ -41,7 +51,8 @@ def takes_long(slot: ResponseSlot, frame: memoryview) -> bool:
 class ResponseStream:
     """Cuts the broker's bytes into responses and streams or holds each.
 
-    A response that is changed in a long turn, see `takes_long`, waits for one. Those behind it wait, too.
+    A response that is changed in a long turn, see `takes_long`, waits for one; any other, and one that is walked
+    through at length, for a turn with something left. Those behind it wait, too.
 
     Args:
         slots: the owed responses, shared with the session; a response that has passed takes its slot off.
@@ -49,6 +60,7 @@ class ResponseStream:
         on_whole: called with the slot at the head and its whole frame (without its length); it returns True when the
             frame was dealt with, and False when the responses behind it have to wait (`release` then goes on).
         on_passed: called after a forwarded response has passed and its slot is gone, when the slot behind it is LOCAL.
+        share: what a turn has left.
     """
 
     __slots__ = (
@@ -57,9 +69,11 @@ class ResponseStream:
         "_max_held_bytes",
         "_on_passed",
         "_on_whole",
+        "_share",
         "_slots",
         "_stuck",
         "_walk",
+        "awaits_turn",
         "for_client",
         "has_long_answer",
         "held",
@@ -73,11 +87,13 @@ class ResponseStream:
         max_held_bytes: int,
         on_whole: Callable[[ResponseSlot, memoryview], bool],
         on_passed: Callable[[], None],
+        share: TurnShare,
     ) -> None:
         self._slots = slots
         self._max_held_bytes = max_held_bytes
         self._on_whole = on_whole
         self._on_passed = on_passed
+        self._share = share
         self._body_left = 0
         self.held = HeldFrame()
         """What is held of a frame."""
@@ -86,8 +102,8 @@ class ResponseStream:
         self.for_client: list[bytes | memoryview] = []
         self.is_client_full = False
         """Set by the shell while the client takes nothing: what comes behind the response that is under way waits."""
-        self.has_long_answer = self._is_long_turn = False
-        """Whether a response waits to be changed in a long turn, with `release`."""
+        self.has_long_answer = self._is_long_turn = self.awaits_turn = False
+        """Whether a response waits for a turn, with `release`: the first says that it has to be a long one."""
         self.is_put_by = False
         """Whether what came waits for nothing but the client, until `release`."""
 
@@ -130,7 +146,7 @@ class ResponseStream:
 
         The last bytes of a response never do: something may have waited for them.
         """
-        if self.for_client:
+        if self.for_client or self._stuck is not None:
             return False
         if self._walk is not None:
             return self._walk.passes(size)
@@ -140,12 +156,13 @@ class ResponseStream:
         return True
 
     def release(self, *, in_long_turn: bool = False) -> None:
-        """Try the held response again, and go on with what came behind it. One is changed `in_long_turn`.
+        """Try the held response again, and go on with what came behind it. One is changed `in_long_turn` anyway.
 
         Raises PeerViolation, as `receive` does.
         """
         stuck, self._stuck = self._stuck or [], None
-        self._is_long_turn, self.has_long_answer, self.is_put_by = in_long_turn, False, False
+        self._is_long_turn = in_long_turn
+        self.has_long_answer = self.awaits_turn = self.is_put_by = False
         for data in stuck:
             self.receive(data)
         self._is_long_turn = False
@@ -155,12 +172,6 @@ class ResponseStream:
         self.is_client_full = False
         if self.is_put_by:
             self.release()
-
-    def finish(self) -> None:
-        """Go on at once with all that came, for no more will, and the client is to have it. Raises PeerViolation."""
-        self.is_client_full = False
-        while self.has_long_answer or self.is_put_by:
-            self.release(in_long_turn=self.has_long_answer)
 
     def _advance(self, data: bytes | memoryview) -> bytes | memoryview | None:
         if self._body_left > len(data):
@@ -223,13 +234,23 @@ class ResponseStream:
         return memoryview(data)[end:] if end < len(data) else None
 
     def _walk_on(self, walk: EndpointsWalk, view: memoryview) -> memoryview | None:
-        rest = view[walk.bytes_left :]
-        self.for_client.extend(walk.take(view[: walk.bytes_left]))
+        rest, body = view[walk.bytes_left :], view[: walk.bytes_left]
+        while body:
+            parts, body = walk.take(body, _MOST_STEPS)
+            self.for_client.extend(parts)
+            self._share.spend(walk.step_count // _STEPS_OF_WORK)
+            if body and self._share.is_used_up:
+                self._wait(view[-len(body) - len(rest) :])
+                return None
         if walk.bytes_left == 0:
             self._walk = None
             if self._pass_slot():
                 self._on_passed()
         return rest or None
+
+    def _wait(self, data: memoryview) -> None:
+        self.awaits_turn = True
+        self._stuck = [cut_free(data)]
 
     def _match(self, data: bytes | memoryview, position: int) -> tuple[ResponseSlot, int]:
         """Return the slot that the response at `position` fills, and where the response ends."""
@@ -264,12 +285,15 @@ class ResponseStream:
         return view[end:] if end < len(view) else None
 
     def _finish(self, slot: ResponseSlot, frame: memoryview) -> None:
-        self.has_long_answer = takes_long(slot, frame[LENGTH_BYTES:]) and not self._is_long_turn
-        if not self.has_long_answer:
-            self._is_long_turn = False
-            if self._on_whole(slot, frame[LENGTH_BYTES:]):
+        if not self._is_long_turn:
+            self.has_long_answer = takes_long(slot, frame[LENGTH_BYTES:])
+            if self.has_long_answer or self._share.is_used_up:
+                self._wait(frame)
                 return
-        self._stuck = [cut_free(frame)]
+        self._is_long_turn = False
+        self._share.spend(_work_of(slot, frame))
+        if not self._on_whole(slot, frame[LENGTH_BYTES:]):
+            self._stuck = [cut_free(frame)]
 
     def _put_by(self, data: bytes | memoryview) -> None:
         if self._stuck is None:
@@ -291,6 +315,13 @@ class ResponseStream:
 def _is_large_produce(slot: ResponseSlot, frame_bytes: int) -> bool:
     is_rewritten = slot.kind is SlotKind.REWRITE and slot.api_key == ApiKey.PRODUCE
     return is_rewritten and frame_bytes > LARGEST_HELD_PRODUCE_BYTES
+
+
+def _work_of(slot: ResponseSlot, frame: memoryview) -> int:
+    """Return what it takes to change a response; of some only the first part is read, as a rule."""
+    if slot.api_key in _LITTLE_IS_READ and slot.rewrite is None:
+        return work_of_frame(min(len(frame), _MOST_READ_BYTES))
+    return work_of_frame(len(frame))
 
 
 def _unexpected(correlation_id: int, slot: ResponseSlot | None) -> PeerViolation:

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from kproxy.interception.broker_addresses import AdvertisedAddress
 from kproxy.interception.calls import AnyCall
 from kproxy.interception.keepalive import KEEPALIVE_CORRELATION_ID
+from kproxy.interception.turns.turn_share import WORK_A_TURN
 from kproxy.wire import codecs
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
@@ -43,6 +44,7 @@ from tests.worlds.conversing import (
     request,
     response,
 )
+from tests.worlds.heard_requests import TurnOfMany
 
 NODE_IDS = [1, 2, 3]
 QUESTION = 0x6B70787A
@@ -71,14 +73,14 @@ class HonestPeers(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.conversation = Conversation()
+        self.share = TurnOfMany()
+        self.conversation = Conversation(share=self.share)
         self.session = self.conversation.session
         self.exchanges: list[Exchange] = []
         self.numbers = count(1)
         self.client_wire = b""
         self.broker_wire = b""
-        self.broker_received = b""
-        self.broker_parsed = 0
+        self.broker_received, self.broker_parsed = b"", 0
         self.broker_frames: list[bytes] = []
         self.broker_owes: deque[Exchange | None] = deque()
         self.client_received = b""
@@ -258,10 +260,15 @@ class HonestPeers(RuleBasedStateMachine):
         self.session.pass_on(slot, [opaque_request(number)], lambda frame: [b"[", frame, b"]"])
         self._collect()
 
-    @precondition(lambda self: self.session.has_long_answer)
+    @rule(left=st.sampled_from([0, 1, WORK_A_TURN]))
+    def others_use_the_turn_up_or_another_begins(self, left: int) -> None:
+        self.share.left = left
+
+    @precondition(lambda self: self.session.responses.awaits_turn or self.session.is_paused)
     @rule()
-    def have_a_long_turn(self) -> None:
-        self.session.go_on()
+    def have_a_turn(self) -> None:
+        self.share.left = max(self.share.left, 1)
+        self.session.go_on(in_long_turn=self.session.awaits_long_turn)
         self._collect()
 
     @rule()
@@ -352,6 +359,10 @@ class HonestPeers(RuleBasedStateMachine):
         assert self._expected_by_client().startswith(self.client_received)
 
     @invariant()
+    def nothing_waits_for_a_turn_behind_half_a_request(self) -> None:
+        assert not (self.session.is_paused and self.session.requests.is_mid_frame)
+
+    @invariant()
     def the_broker_sees_the_beginning_of_what_it_has_to_get(self) -> None:
         rest = self.broker_received[self.broker_parsed :]
         if rest:
@@ -366,8 +377,8 @@ class HonestPeers(RuleBasedStateMachine):
                 self.deliver_to_kproxy_from_client(1 << 20)
             elif self.broker_wire:
                 self.deliver_to_kproxy_from_broker(1 << 20)
-            elif self.session.has_long_answer:
-                self.have_a_long_turn()
+            elif self.session.responses.awaits_turn or self.session.is_paused:
+                self.have_a_turn()
             elif self.broker_owes:
                 self.broker_answers()
             elif self.call is not None:
@@ -381,8 +392,8 @@ class HonestPeers(RuleBasedStateMachine):
         assert all(exchange.client_gets is not None for exchange in self.exchanges)
         assert self.heard == [opaque_response(QUESTION)[4:]] * self.asked_count
         assert self.session.buffered_bytes == 0
-        assert not self.session.is_client_mid_frame
-        assert not self.session.is_broker_mid_frame
+        assert not self.session.requests.is_mid_frame
+        assert not self.session.responses.is_mid_frame
         assert not self.session.is_barred
 
 

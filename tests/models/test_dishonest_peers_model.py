@@ -99,7 +99,11 @@ class DishonestPeers(RuleBasedStateMachine):
         self, ranges: dict[int, tuple[int, int]], version: int, error_code: int
     ) -> None:
         """Say any versions, senseless ones too."""
-        if self._head() is not None or self.session.is_client_mid_frame or self.session.is_broker_mid_frame:
+        if (
+            self._head() is not None
+            or self.session.requests.is_mid_frame
+            or self.session.responses.is_mid_frame
+        ):
             return
         entries = [
             ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in ranges.items()

@@ -234,7 +234,7 @@ class _Stage:
         for start in range(0, len(data), self._chunk_bytes):
             receive(data[start : start + self._chunk_bytes])
             self._collect()
-        while self._session.is_paused or self._session.has_long_answer:
+        while self._session.is_paused or self._session.responses.awaits_turn:
             self._session.go_on()
             self._collect()
 

@@ -10,6 +10,7 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.interception.sasl_watch import SaslWatch
 from kproxy.interception.topic_changes import TopicChange
+from kproxy.interception.turns.turn_share import CommonShare
 from kproxy.wire import codecs
 
 SERVED = {76: (1, 1), 78: (1, 2), 79: (1, 2)}
@@ -46,6 +47,7 @@ class Conversation:
         max_request_bytes: int = 1 << 20,
         share_group_ids: Collection[str] = (),
         sasl: SaslWatch | None = None,
+        share: CommonShare | None = None,
     ) -> None:
         self.addresses = BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)})
         self.routes = RoutingTable(served, share_group_ids)
@@ -59,6 +61,7 @@ class Conversation:
             request_counts=self.counts,
             on_topic_change=self.topic_changes.append,
             sasl=sasl,
+            share=share,
         )
 
     def client_sends(self, data: bytes) -> bytes:
@@ -71,6 +74,6 @@ class Conversation:
     def broker_sends(self, data: bytes) -> bytes:
         """Return what goes to the client."""
         self.session.receive_from_broker(data)
-        while self.session.has_long_answer:
+        while self.session.responses.awaits_turn:
             self.session.go_on()
         return joined(self.session.take_for_client())

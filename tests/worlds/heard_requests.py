@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.interception.turns.turn_share import CommonShare, TurnShare
 from kproxy.wire.frames import RequestHead
 
 JOIN_GROUP = 11
@@ -21,6 +22,13 @@ def produce(correlation_id: int, acks: int, body: bytes = b"") -> bytes:
     return frame(0, 3, correlation_id, b"\x00\x01c" + b"\xff\xff" + struct.pack(">h", acks) + body)
 
 
+class TurnOfMany(CommonShare):
+    """The share of a turn that other sessions have a part in, until a test begins another one."""
+
+    def spend(self, work: int) -> None:
+        self.left -= work
+
+
 class Heard:
     """A stream, and everything it said."""
 
@@ -30,12 +38,14 @@ class Heard:
         bar: bool = False,
         max_request_bytes: int = 1 << 20,
         share_group_ids: Collection[str] = (),
+        share: CommonShare | None = None,
     ) -> None:
         self.relayed: list[tuple[int, int, Disposition]] = []
         self.held: list[tuple[int, bytes]] = []
         self._bar = bar
         routes = RoutingTable(SERVED, share_group_ids)
-        self.stream = RequestStream(routes, max_request_bytes, self._relay, self._hold)
+        self.turn = TurnShare(share)
+        self.stream = RequestStream(routes, max_request_bytes, self._relay, self._hold, self.turn)
 
     def _relay(self, head: RequestHead, disposition: Disposition) -> None:
         self.relayed.append((head.api_key, head.correlation_id, disposition))

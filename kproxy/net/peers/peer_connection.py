@@ -47,7 +47,7 @@ class PeerConnection(ClientConnection):
         self._account()
         self._adjust_reading()
         times, reserved_bytes = self._times, self._memory.frame_bytes
-        is_awaited = self.session.is_client_mid_frame and self.transport.is_reading()
+        is_awaited = self.session.requests.is_mid_frame and self.transport.is_reading()
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, None)
         if stall := times.stalled_frame(now_ms, is_client_awaited=is_awaited, reserved_bytes=reserved_bytes):
             self._fail("peer", "frame_stalled", stall)
@@ -96,7 +96,7 @@ def peer_relay(relay: Relay, entries: Iterable[ServedApi], apis: Apis) -> Relay:
     """Return what the connections of peers share.
 
     Args:
-        relay: that of this process's own clients: budget, limits, tasks, turns and connection ids are the same.
+        relay: that of this process's own clients: budget, limits, tasks, turns, shares and connection ids are the same.
         entries: what is served here, whole or in part; nothing of it is relayed any further.
         apis: what serves them, and times and holds the answers.
     """
@@ -112,6 +112,7 @@ def peer_relay(relay: Relay, entries: Iterable[ServedApi], apis: Apis) -> Relay:
         traffic=ServedTraffic(),
         connection_ids=relay.connection_ids,
         turns=relay.turns,
+        shares=relay.shares,
     )
     served.reads = relay.reads
     return served

@@ -63,13 +63,13 @@ class BackPressure:
         is_crowded = self.is_broker_full or self.is_throttled or _is_much_owed(session)
         are_requests_due = session.is_paused and not is_crowded and not self.awaits_room
         # A whole answer has its room; the frame that waits for some is a request then.
-        self.is_turn_due = not self.is_client_full and (session.has_long_answer or are_requests_due)
+        self.is_turn_due = not self.is_client_full and (session.responses.awaits_turn or are_requests_due)
         return self.is_turn_due
 
     def is_client_wanted(self, session: ClientSession, *, has_twin: bool) -> bool:
         """Tell whether there is room for what the client sends."""
         if self.throttle is not None and not self.is_throttled:
-            self.throttle(session.request_count)
+            self.throttle(session.requests.request_count)
         if self.is_ending or self.is_throttled or self.awaits_room:
             return False
         is_clogged = (

@@ -38,6 +38,7 @@ class ClientConnection(SparingProtocol):
         "_left",
         "_loop",
         "_memory",
+        "_parting",
         "_pressure",
         "_relay",
         "_times",
@@ -68,6 +69,7 @@ class ClientConnection(SparingProtocol):
         self._memory.let_end(self._give_way)
         self._at_eof = self._has_failed = self._is_share_member = self.is_gone = self.is_over = False
         self._left: LeftRequests | None = None
+        self._parting: Callable[[], None] | None = None
         self._times = ConnectionTimes(relay.limits, self._now_ms())
 
     # ---- the client's side
@@ -156,7 +158,7 @@ class ClientConnection(SparingProtocol):
         self._pump()
 
     def broker_lost(self, twin: UpstreamTwin, error: Exception | None) -> None:
-        """Close the client's side as well, after what has come has left.
+        """Close the client's side as well, after what has come has been dealt with and has left.
 
         A twin that is not this connection's (yet) changes nothing: `dial` has given it up, or has not returned.
         Nor does any when the connection has failed: it is closed after its delay.
@@ -165,14 +167,9 @@ class ClientConnection(SparingProtocol):
             self._pump()
         if self.is_gone or self._has_failed or twin is not self._twin:
             return
-        if self.session.responses.is_stuck:
-            self._receive("broker", self.session.responses.finish)
-        reason, tell = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost", log.debug
-        if self.session.owed_responses:
-            self._relay.counting.count("connection_errors", 1, "broker", reason)
-            tell = log.info
-        tell("broker_disconnected", peer=self.peer, node=self.node_id, reason=reason, err=error)
-        self.close()
+        self._parting = partial(self._relay.note_broker_lost, self, error)
+        self.stop_reading()
+        self.resume_writing()  # no more will come, and the client is to have it, be it slow
 
     @property
     def buffered_bytes(self) -> int:
@@ -193,10 +190,10 @@ class ClientConnection(SparingProtocol):
         self._adjust_reading()
         times, is_gone = self._times, self._times.is_client_gone(now_ms)
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, self._twin)
-        is_awaited = self.session.is_client_mid_frame and self.transport.is_reading()
+        is_awaited = self.session.requests.is_mid_frame and self.transport.is_reading()
         reserved_bytes = self._memory.frame_bytes
         if stall := times.stalled_frame(now_ms, is_client_awaited=is_awaited, reserved_bytes=reserved_bytes):
-            self._fail("client" if self.session.is_client_mid_frame else "broker", "frame_stalled", stall)
+            self._fail("client" if self.session.requests.is_mid_frame else "broker", "frame_stalled", stall)
         elif times.stands_still(now_ms, unwritten_bytes) or (self._at_eof and is_gone):
             side = "broker" if self._at_eof or self._twin.buffered_bytes else "client"
             self._fail(side, "stands_still", f"it took, or said, nothing for {times.idle_limit_ms} ms")
@@ -262,10 +259,14 @@ class ClientConnection(SparingProtocol):
         if twin.transport is None:
             self.broker_lost(twin, None)
 
-    async def _go_on(self) -> None:
+    async def _go_on_long(self) -> None:
         await let_others_go_on()
+        self._go_on(in_long_turn=True)
+
+    def _go_on(self, *, in_long_turn: bool = False) -> None:
         self._pressure.is_turn_due = False
-        self._receive("broker" if self.session.has_long_answer else "client", self.session.go_on)
+        side = "broker" if self.session.responses.awaits_turn else "client"
+        self._receive(side, partial(self.session.go_on, in_long_turn=in_long_turn))
 
     def _receive(self, side: str, receive: Callable[[], None]) -> None:
         if self.is_over or self._has_failed:
@@ -294,6 +295,9 @@ class ClientConnection(SparingProtocol):
             self._serve(self._left.take_call())
             if self._left.is_over(self._twin):
                 self._end()
+        elif self._parting is not None and not self.session.responses.is_stuck:
+            self._parting()
+            self.close()
         elif self._at_eof and not self.session.is_busy:
             self.close()
         else:
@@ -347,8 +351,12 @@ class ClientConnection(SparingProtocol):
         if self._twin is not None:
             self._twin.read(is_wanted=pressure.is_response_wanted(session))
         self.relayed.read(is_wanted=pressure.is_broker_wanted)
-        if pressure.makes_turn_due(session):
-            self._spawn(self._go_on, name=f"requests of {self.peer}")
+        if not pressure.makes_turn_due(session):
+            return
+        if session.awaits_long_turn:
+            self._spawn(self._go_on_long, name=f"requests of {self.peer}")
+        else:
+            self._relay.shares.wait(self._go_on, is_little=session.has_little_to_do)
 
     async def _bind(self, brokers: tuple[BackingBroker, ...]) -> None:
         assert self._relay.binder is not None
@@ -370,7 +378,7 @@ class ClientConnection(SparingProtocol):
 
     def _give_way(self) -> None:
         """End at once: others have waited long enough for a frame that is held beyond the limit, and comes slowly."""
-        side = "client" if self.session.is_client_mid_frame else "broker"
+        side = "client" if self.session.requests.is_mid_frame else "broker"
         self._fail(side, "frame_stalled", "others wait for room, and it was too slow with a large frame")
         self.abort()
 

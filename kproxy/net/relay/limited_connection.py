@@ -81,7 +81,7 @@ class LimitedConnection(ClientConnection):
 
     def _missing(self) -> str:
         """Return what the client has yet to do before it is one of Kafka's; empty once it has done all."""
-        if not self.session.request_count:
+        if not self.session.requests.request_count:
             return "no_request"
         if self._relay.quotas.is_unproved(self):
             return "not_authenticated"

@@ -24,12 +24,16 @@ from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.limits.connection_quotas import UNLIMITED, ConnectionQuotas
 from kproxy.net.relay.limits.handshake_places import HandshakePlaces
+from kproxy.net.relay.limits.turn_shares import TurnShares
 from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
 from kproxy.net.relay.traffic import Traffic
 from kproxy.net.tasks import TaskKeeper
 from kproxy.net.waking_turns import WakingTurns
 from kproxy.settings.addresses import HostPort
+from kproxy.telemetry import logs
+
+log = logs.logger("net.relay.relay")
 
 WRITE_HIGH_WATER_BYTES: Final = 256 * 1024
 """A peer that reads slowly stops the other side once this much waits for it (per direction of a connection)."""
@@ -174,6 +178,8 @@ class Relay:
     admission: Admission = field(default_factory=Admission)
     turns: WakingTurns = field(default_factory=WakingTurns)
     """In which requests begin to be answered; shared with fetches that are woken."""
+    shares: TurnShares = field(default_factory=TurnShares)
+    """How much is done at once in a turn of the loop, of all that comes."""
     new_rights: Callable[[ClientSession, Callable[[], None]], ConnectionRights | None] = lambda *_: None
     """Makes what asks the broker of a session about rights; None where no broker is to be asked."""
 
@@ -189,6 +195,7 @@ class Relay:
             request_counts=self.traffic.requests,
             on_topic_change=self.on_topic_change,
             sasl=self.admission.new_watch(),
+            share=self.shares,
         )
 
     def next_connection_id(self) -> int:
@@ -204,6 +211,15 @@ class Relay:
         self.unreachable.add(node_id)
         self.on_unreachable()
         return is_news
+
+    def note_broker_lost(self, connection: OpenConnection, error: Exception | None) -> None:
+        """Take note that a broker closed, or lost, its side of a connection that is closed now."""
+        reason = "lost_mid_frame" if connection.session.responses.is_mid_frame else "lost"
+        tell = log.debug
+        if connection.session.owed_responses:
+            self.counting.count("connection_errors", 1, "broker", reason)
+            tell = log.info
+        tell("broker_disconnected", peer=connection.peer, node=connection.node_id, reason=reason, err=error)
 
     async def answer(self, client: RelayingClient, call: AnyCall, budget: AnswerBudget) -> int:
         """Answer `call` here or with what a peer answers; see `answer_call` and `answer_from_peer`.

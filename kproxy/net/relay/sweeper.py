@@ -61,7 +61,7 @@ class Sweeper:
             if connection in self._relay.connections:
                 self._sweep(connection, now_ms)
                 # Made before share groups were turned on or off.
-                if connection.session.is_outdated and connection.may_be_closed:
+                if connection.session.requests.is_outdated and connection.may_be_closed:
                     outdated.append(connection)
         for connection in outdated[:closable]:
             connection.close()

@@ -87,7 +87,7 @@ def _walk_produce(api_key: int, version: int, frame: memoryview) -> None:
 def _walk_endpoints(api_key: int, version: int, frame: memoryview) -> None:
     if api_key != 1 or not FIRST_FETCH_VERSION <= version <= 18:
         return
-    sent = b"".join(EndpointsWalk(len(frame), api_key, version).take(frame))
+    sent = b"".join(EndpointsWalk(len(frame), api_key, version).take(frame)[0])
     assert len(sent) == len(frame)
 
 

@@ -72,7 +72,7 @@ class _Watched:
     def client(self, frame: bytes) -> None:
         """Let the client send a whole frame, which passes as it came unless the client is in the middle of another."""
         session = self.conversation.session
-        is_whole = not session.is_client_mid_frame
+        is_whole = not session.requests.is_mid_frame
         passed = self.conversation.client_sends(frame)
         assert not is_whole or passed == frame, "a frame of SASL was changed"
 

@@ -44,12 +44,12 @@ def test_a_large_answer_that_has_to_be_changed_waits_for_a_long_turn_and_what_co
         response(10, 6, number, FindCoordinatorResponse(coordinators=[found] * 4)) for number in (1, 2)
     ]
     session.receive_from_broker(b"".join(answers) + opaque_response(3))
-    left = [(session.owed_responses, session.has_long_answer)]
+    left = [(session.owed_responses, session.responses.awaits_turn)]
 
     # When
-    while session.has_long_answer:
+    while session.responses.awaits_turn:
         session.go_on()
-        left.append((session.owed_responses, session.has_long_answer))
+        left.append((session.owed_responses, session.responses.awaits_turn))
 
     # Then
     assert left == [(3, True), (2, True), (0, False)]

@@ -11,7 +11,6 @@ from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.interception.request_decisions import (
     MAX_CLOSED_BYTES,
     MAX_COORDINATOR_KEYS,
-    MAX_KEYS_ONE_BY_ONE,
 )
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -60,10 +59,12 @@ def test_as_many_coordinators_as_are_served_may_be_sought_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key_type", "broker_version"), [(2, 6), (0, 3)], ids=["answered here", "asked one by one"]
+    ("key_type", "broker_version", "most"),
+    [(2, 6, 2_000), (2, 3, 2_000), (0, 3, 5_000)],
+    ids=["answered here", "answered here before an old broker", "asked one by one"],
 )
 def test_fewer_coordinators_may_be_sought_where_kproxy_makes_something_of_each_key(
-    key_type: int, broker_version: int
+    key_type: int, broker_version: int, most: int
 ) -> None:
     # Given
     talk = Conversation()
@@ -75,11 +76,11 @@ def test_fewer_coordinators_may_be_sought_where_kproxy_makes_something_of_each_k
         return request(10, 6, 1, FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys))
 
     # When
-    talk.client_sends(search(MAX_KEYS_ONE_BY_ONE))
+    talk.client_sends(search(most))
 
     # Then
-    with pytest.raises(PeerViolation, match="coordinators searched for: 5001; 5000 are served"):
-        talk.client_sends(search(MAX_KEYS_ONE_BY_ONE + 1))
+    with pytest.raises(PeerViolation, match=f"coordinators searched for: {most + 1}; {most} are served"):
+        talk.client_sends(search(most + 1))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kproxy.errors import PeerViolation
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import LARGEST_HELD_PRODUCE_BYTES, ResponseStream
+from kproxy.interception.turns.turn_share import TurnShare
 from kproxy.wire import codecs
 from kproxy.wire.messages.fetch_response import (
     FetchableTopicResponse,
@@ -39,7 +40,7 @@ class Heard:
     def __init__(self, *kinds: SlotKind, is_stuck: bool = False, max_held_bytes: int = 1 << 20) -> None:
         self.slots = deque(ResponseSlot(kind, 3, 9, number) for number, kind in enumerate(kinds, start=1))
         self.is_stuck = is_stuck
-        self.stream = ResponseStream(self.slots, max_held_bytes, self._rewrite, self._settle)
+        self.stream = ResponseStream(self.slots, max_held_bytes, self._rewrite, self._settle, TurnShare())
 
     def _rewrite(self, slot: ResponseSlot, frame: memoryview) -> bool:
         assert slot is self.slots[0]
@@ -289,22 +290,3 @@ def test_what_waits_for_the_client_keeps_no_more_than_its_own_bytes() -> None:
 
     assert heard.stream.stuck_bytes == 50
     assert kept_bytes < 50_000
-
-
-def test_all_that_came_is_gone_on_with_when_no_more_will_though_the_client_is_full() -> None:
-    # Given
-    heard = Heard(REWRITE, REWRITE, REWRITE, FORWARD)
-    for slot in list(heard.slots)[:2]:
-        slot.is_long = True
-    heard.stream.receive(response(1))
-    heard.stream.is_client_full = True
-    for number in (2, 3, 4):
-        heard.stream.receive(response(number))
-
-    # When
-    heard.stream.finish()
-
-    # Then
-    changed = [b"[" + response(number)[4:] + b"]" for number in (1, 2, 3)]
-    assert heard.sent == b"".join(changed) + response(4)
-    assert heard.stream.held_bytes == 0

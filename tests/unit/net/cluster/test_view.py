@@ -377,15 +377,15 @@ def test_of_very_many_lost_replicas_none_is_looked_at_to_find_brokers_that_are_d
     # Given
     lost, back = [(-1, 7)] * 20_000, topic("sales", ORDERS, (1, 8))
     answers = [*(topic(name, ORDERS, *lost, offline=[9]) for name in ("orders", "sales")), back]
-    view, told, began_s = view_of(), [], time.process_time()
+    view, told, taken_s = view_of(), [], -time.process_time()
 
     # When
     for answer in answers:
         view.absorb(response(answer), asked_names=[], now_ms=0)
-        told.append([node_id for node_id in range(1_000) if view.is_awaited(node_id)])
+        told.append([node_id for node_id in range(3_000) if view.is_awaited(node_id)])
 
-    # Then
-    assert (told, time.process_time() - began_s < 0.5) == ([[9], [9], []], True)
+    # Then to look at each would take six seconds
+    assert (told, taken_s + time.process_time() < 2) == ([[9], [9], []], True)
 
 
 def test_brokers_that_left_are_remembered_up_to_a_bound() -> None:

@@ -74,6 +74,14 @@ def a_session(received: bytes = b"") -> ClientSession:
     return session
 
 
+def a_session_that_is_owed(count: int) -> ClientSession:
+    """Return one that has had its turns until so many answers were owed to it."""
+    session = a_session(b"".join(request(number) for number in range(count)))
+    while session.is_paused:
+        session.go_on()
+    return session
+
+
 def wanted(pressure: BackPressure, session: ClientSession, *, has_twin: bool = True) -> tuple[bool, bool]:
     """Return whether client and broker are read."""
     return pressure.is_client_wanted(session, has_twin=has_twin), pressure.is_broker_wanted
@@ -129,8 +137,7 @@ def test_a_client_whose_answers_take_much_and_wait_for_the_broker_is_not_read_no
 
 def test_a_large_frame_that_has_room_is_read_to_its_end_whoever_is_slow_for_others_wait_for_that() -> None:
     # Given
-    owed = b"".join(request(number) for number in range(MAX_OWED_RESPONSES + 1))
-    session, pressure = a_session(owed), BackPressure()
+    session, pressure = a_session_that_is_owed(MAX_OWED_RESPONSES + 1), BackPressure()
     pressure.is_broker_full = pressure.is_client_full = True
 
     # When
@@ -145,7 +152,7 @@ def test_a_large_frame_that_has_room_is_read_to_its_end_whoever_is_slow_for_othe
 
 
 def test_a_small_frame_is_no_reason_to_read_on() -> None:
-    session = a_session(b"".join(request(number) for number in range(MAX_OWED_RESPONSES + 1)))
+    session = a_session_that_is_owed(MAX_OWED_RESPONSES + 1)
 
     session.receive_from_client(share_search(2, key_count=1)[:10_000])
 
@@ -198,16 +205,13 @@ def test_nothing_is_read_behind_a_response_that_waits_for_a_port() -> None:
 
 def test_a_whole_answer_has_its_turn_though_a_request_of_the_same_client_waits_for_room() -> None:
     pressure, session = BackPressure(), a_session()
-    pressure.awaits_room = session.responses.has_long_answer = True
+    pressure.awaits_room = session.responses.awaits_turn = True
 
     assert pressure.makes_turn_due(session)
 
 
 def test_a_client_that_has_too_many_answers_to_come_is_not_read() -> None:
-    most, more = (
-        a_session(b"".join(request(number) for number in range(count)))
-        for count in (MAX_OWED_RESPONSES, MAX_OWED_RESPONSES + 1)
-    )
+    most, more = (a_session_that_is_owed(count) for count in (MAX_OWED_RESPONSES, MAX_OWED_RESPONSES + 1))
 
     assert [wanted(BackPressure(), session)[0] for session in (most, more)] == [True, False]
 
@@ -241,7 +245,7 @@ def test_a_turn_is_due_for_a_large_answer_although_the_broker_takes_no_requests(
     broker_full, client_full = BackPressure(), BackPressure()
     broker_full.is_broker_full = client_full.is_client_full = True
     session = a_session()
-    session.responses.has_long_answer = True
+    session.responses.awaits_turn = True
 
     # When
     due = [pressure.makes_turn_due(session) for pressure in (broker_full, broker_full, client_full)]

@@ -1,0 +1,92 @@
+"""`TurnShare`: how much a session does before others have a turn of the event loop, of which it knows nothing.
+
+What only has to be sent on never waits for others. What is looked into whole does: a request, when it is handed over,
+and a response, when it is changed. One unit of work takes about a microsecond.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+WORK_A_TURN: Final = 8 * 1024
+"""What all sessions look into in a turn; the last piece that begins in it may go beyond."""
+
+LITTLE_WORK: Final = 512
+"""Who did no more lately, and has no more than so many bytes to be looked into, goes on before others."""
+
+_WORK_OF_FRAME: Final = 16
+_FRAME_BYTES_OF_WORK: Final = 8
+_ANSWER_BYTES_OF_WORK: Final = 12
+_WORK_OF_RELAYED: Final = 3
+_WORK_OF_QUESTION: Final = 10
+_WORK_OF_SOUGHT_BYTE: Final = 2
+
+
+def work_of_frame(frame_bytes: int) -> int:
+    """Return what it takes to decode a request, or to look into a response, of so many bytes."""
+    return _WORK_OF_FRAME + frame_bytes // _FRAME_BYTES_OF_WORK
+
+
+def work_of_answer(buffers: Iterable[bytes | memoryview]) -> int:
+    """Return what it takes to make an answer of kproxy's own that is `buffers`."""
+    return sum(map(len, buffers)) // _ANSWER_BYTES_OF_WORK
+
+
+def work_of_relayed(count: int) -> int:
+    """Return what it takes to let so many requests stream on, and their answers."""
+    return _WORK_OF_RELAYED * count
+
+
+def work_of_questions(count: int) -> int:
+    """Return what it takes to make so many requests to an older broker of one of a newer client."""
+    return _WORK_OF_QUESTION * count
+
+
+def work_of_search(frame_bytes: int) -> int:
+    """Return what it takes to find share coordinators: an empty key is a byte."""
+    return _WORK_OF_SOUGHT_BYTE * frame_bytes
+
+
+class CommonShare:
+    """What all sessions have left of a turn together. This one, of sessions that are alone, is never used up."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = WORK_A_TURN
+        """How much; 0 or less when whoever would look into something is to wait for another turn."""
+
+    def spend(self, work: int) -> None:
+        """Count what was done."""
+
+
+_NEVER_USED_UP: Final = CommonShare()
+
+
+class TurnShare:
+    """What one session finds left, and how much it did lately."""
+
+    __slots__ = ("_common", "recent_work")
+
+    def __init__(self, common: CommonShare | None = None) -> None:
+        self._common = _NEVER_USED_UP if common is None else common
+        self.recent_work = 0
+        """What the last piece took, and half of what stood here before it."""
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether others are to go on before this session looks into anything."""
+        return self._common.left <= 0
+
+    def spend(self, work: int) -> None:
+        """Count one piece."""
+        self.recent_work = self.recent_work // 2 + work
+        self._common.spend(work)
+
+    def add(self, work: int) -> None:
+        """Count what the last piece took beyond what was counted."""
+        self.recent_work += work
+        self._common.spend(work)
+
+    def is_little(self, waiting_bytes: int) -> bool:
+        """Tell whether what waits, so many bytes, is to be looked into before what others have that is more."""
+        return waiting_bytes <= LITTLE_WORK and self.recent_work <= LITTLE_WORK

@@ -1,0 +1,208 @@
+"""What a turn of the loop has left for the sessions that share it."""
+
+import struct
+from collections import deque
+
+from kproxy.interception.request_stream import LARGE_FRAME_BYTES
+from kproxy.interception.response_slots import ResponseSlot, SlotKind
+from kproxy.interception.response_stream import LARGE_ANSWER_BYTES, ResponseStream
+from kproxy.interception.turns.turn_share import (
+    LITTLE_WORK,
+    WORK_A_TURN,
+    CommonShare,
+    TurnShare,
+    work_of_answer,
+    work_of_frame,
+)
+from kproxy.wire import codecs
+from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from tests.worlds.heard_requests import SHARE_FETCH, Heard, TurnOfMany, frame, produce
+
+
+def test_a_session_alone_never_finds_a_turn_used_up() -> None:
+    share = TurnShare()
+
+    share.spend(3 * WORK_A_TURN)
+
+    assert not share.is_used_up
+
+
+def test_what_is_longer_takes_more_work() -> None:
+    assert [work_of_frame(size) for size in (0, 800, 16_000)] == [16, 116, 2_016]
+    assert [work_of_answer([bytes(size), bytes(size)]) for size in (0, 60, 60_000)] == [0, 10, 10_000]
+
+
+def test_who_did_much_lately_has_not_little_to_do_before_others_until_it_did_little_for_a_while() -> None:
+    # Given
+    share = TurnShare()
+    share.spend(16 * LITTLE_WORK)
+
+    # When
+    seen = []
+    for _ in range(6):
+        share.spend(1)
+        seen.append(share.is_little(LITTLE_WORK))
+
+    # Then
+    assert seen == [False, False, False, False, True, True]
+    assert not share.is_little(LITTLE_WORK + 1)
+
+
+def test_requests_that_are_held_wait_whole_when_other_sessions_have_used_the_turn_up() -> None:
+    # Given
+    share = TurnOfMany()
+    first, others = Heard(share=share), [Heard(share=share) for _ in range(2)]
+    first.stream.receive(frame(SHARE_FETCH, 1, 1, bytes(5_000)))
+    share.left = 0
+
+    # When
+    for heard in others:
+        heard.stream.receive(frame(SHARE_FETCH, 1, 1, bytes(400)) + frame(12, 4, 2))
+    seen = [(heard.stream.is_paused, len(heard.held), heard.stream.held_bytes) for heard in others]
+    share.left = WORK_A_TURN
+    for heard in others:
+        heard.stream.go_on()
+
+    # Then
+    assert seen == [(True, 0, 0)] * 2
+    assert [[number for number, _ in heard.held] for heard in others] == [[1]] * 2
+    assert [len(heard.relayed) for heard in others] == [1] * 2
+
+
+def test_a_request_in_two_reads_of_a_used_up_turn_is_held_until_it_is_whole_and_waits_then() -> None:
+    # Given a turn with nothing left
+    share = TurnOfMany()
+    share.left = 0
+    whole, heard = frame(SHARE_FETCH, 1, 1, bytes(400)), Heard(share=share)
+
+    # When
+    seen = []
+    for start in range(0, len(whole), 100):
+        heard.stream.receive(whole[start : start + 100])
+        seen.append((heard.stream.held_bytes, heard.stream.backlog_bytes))
+    share.left = 1
+    heard.stream.go_on()
+
+    # Then no half of it is ever anywhere but beside the other
+    assert seen == [(100, 0), (200, 0), (300, 0), (400, 0), (0, 412)]
+    assert [number for number, _ in heard.held] == [1]
+
+
+def test_requests_that_stream_on_pass_although_other_sessions_have_used_the_turn_up() -> None:
+    # Given
+    share = TurnOfMany()
+    share.left = 0
+    heard, small, large = Heard(share=share), produce(1, 0) * 15, produce(2, 0, bytes(100_000))
+    flow = small + large
+
+    # When
+    for start in range(0, len(flow), 30_000):
+        heard.stream.receive(flow[start : start + 30_000])
+    was_paused = heard.stream.is_paused
+    heard.stream.receive(small * 2)
+
+    # Then but very many at a time do not
+    assert heard.sent == flow + small + produce(1, 0)
+    assert (was_paused, heard.stream.is_paused) == (False, True)
+
+
+def test_a_large_request_has_its_long_turn_whatever_others_did_in_it() -> None:
+    # Given
+    share = TurnOfMany()
+    share.left = 0
+    heard = Heard(share=share)
+    heard.stream.receive(frame(SHARE_FETCH, 1, 1, bytes(LARGE_FRAME_BYTES)) + frame(SHARE_FETCH, 1, 2))
+
+    # When
+    was_due = heard.stream.awaits_long_turn
+    heard.stream.go_on(in_long_turn=True)
+
+    # Then
+    assert was_due
+    assert [number for number, _ in heard.held] == [1]
+    assert (heard.stream.is_paused, heard.stream.awaits_long_turn) == (True, False)
+
+
+def changed(correlation_id: int, size: int) -> bytes:
+    return struct.pack(">ii", 4 + size, correlation_id) + bytes(size)
+
+
+def a_stream(share: CommonShare, *kinds: SlotKind) -> tuple[ResponseStream, list[int]]:
+    """Return a stream of DescribeGroups responses, and how long those were that were changed."""
+    slots = deque(ResponseSlot(kind, 15, 5, number) for number, kind in enumerate(kinds, start=1))
+    changed_bytes: list[int] = []
+
+    def change(_: ResponseSlot, frame: memoryview) -> bool:
+        changed_bytes.append(len(frame))
+        slots.popleft()
+        return True
+
+    return ResponseStream(slots, 1 << 20, change, lambda: None, TurnShare(share)), changed_bytes
+
+
+def test_answers_that_are_changed_wait_for_another_turn_when_other_sessions_have_used_this_one_up() -> None:
+    # Given
+    share = TurnOfMany()
+    streams = [a_stream(share, SlotKind.REWRITE, SlotKind.REWRITE, SlotKind.FORWARD) for _ in range(3)]
+    size = LARGE_ANSWER_BYTES - 100
+
+    # When
+    for stream, _ in streams:
+        stream.receive(changed(1, size) + changed(2, size) + changed(3, 10))
+    done = [[len(changed_bytes) for _, changed_bytes in streams]]
+    for _ in range(3):
+        share.left = WORK_A_TURN
+        for stream, _ in streams:
+            if stream.awaits_turn:
+                stream.release()
+        done.append([len(changed_bytes) for _, changed_bytes in streams])
+
+    # Then a turn has room for one and the beginning of another
+    assert done == [[1, 0, 0], [2, 0, 0], [2, 1, 0], [2, 2, 0]]
+    assert [stream.awaits_turn for stream, _ in streams] == [False, False, True]
+    assert not any(stream.has_long_answer for stream, _ in streams)
+
+
+def test_what_was_walked_through_counts_and_the_rest_of_it_waits_unread_for_another_turn() -> None:
+    # Given
+    share = TurnOfMany()
+    partitions = [PartitionData(number, records=b"") for number in range(10_000)]
+    topic = FetchableTopicResponse(topic_id=bytes(16), partitions=partitions)
+    whole = b"".join(codecs.encode_response(1, 17, 1, FetchResponse(responses=[topic])))
+    stream, _ = a_stream(share, SlotKind.NEUTRALISE)
+
+    # When
+    for start in range(0, len(whole), 50_000):
+        stream.receive(whole[start : start + 50_000])
+    came = b"".join(stream.for_client)
+    stream.for_client = []
+    passes = stream.passes(20_000)
+    turns = 1
+    while stream.awaits_turn:
+        share.left, turns = WORK_A_TURN, turns + 1
+        stream.release()
+
+    # Then
+    assert len(came) < len(whole) // 2
+    assert not passes
+    assert came + b"".join(stream.for_client) == whole
+    assert turns > 2
+
+
+def test_the_answer_to_a_fetch_of_few_partitions_passes_although_others_have_used_the_turn_up() -> None:
+    # Given
+    share = TurnOfMany()
+    share.left = 0
+    partitions = [PartitionData(number, records=bytes(100_000)) for number in range(20)]
+    topic = FetchableTopicResponse(topic_id=bytes(16), partitions=partitions)
+    whole = b"".join(codecs.encode_response(1, 17, 1, FetchResponse(responses=[topic])))
+    stream, _ = a_stream(share, SlotKind.NEUTRALISE)
+
+    # When
+    for start in range(0, len(whole), 50_000):
+        stream.receive(whole[start : start + 50_000])
+
+    # Then
+    assert b"".join(stream.for_client) == whole
+    assert not stream.awaits_turn
+    assert share.left > -200
