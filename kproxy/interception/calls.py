@@ -11,16 +11,21 @@ from kproxy.wire import codecs, group_ids
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
 
-DECODED_TIMES: Final = 26
-"""How many times its own bytes a request takes at most once it is decoded: measured with partitions of 6 bytes each."""
+DECODED_TIMES: Final = 38
+"""How many times its own bytes a request takes at most once it is decoded: measured with topics of six bytes each, one
+tagged field that no schema knows among them."""
 
-MOST_DECODED_BYTES: Final = 10 * 1024 * 1024
-"""What the elements of a request take at most: there are 50,000 at most (`wire.codec_runtime`)."""
+MOST_OF_ELEMENTS_BYTES: Final = 10 * 1024 * 1024
+"""What the elements of a request take at most, but for what is in them: there are 50,000 (`wire.decode_emitter`)."""
+
+CONTENT_TIMES: Final = 4
+"""How many times its own bytes what is in them takes at most: PEP 393 gives a string with one character beyond U+FFFF
+four bytes for each. Several numbers take what they take in the request (`wire.codec_runtime`)."""
 
 
 def decoded_bytes(frame_bytes: int) -> int:
     """Return what a request of so many bytes takes at most once it is decoded."""
-    return min(DECODED_TIMES * frame_bytes, MOST_DECODED_BYTES)
+    return min(DECODED_TIMES * frame_bytes, MOST_OF_ELEMENTS_BYTES + CONTENT_TIMES * frame_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 Decoding functions raise IndexError and struct.error as well when the buffer is too short; `codecs` maps
 these.
 
-A number in a list takes up to 40 bytes of memory, a tagged field of three bytes 200. Where a request has many, they are
-kept packed, and become objects one after the other when somebody iterates.
+A number in a list takes up to 40 bytes of memory, a tagged field of three bytes 200. Where a request has several
+numbers in an array, or many such fields, they are kept packed, and become objects one after the other when somebody
+iterates.
 """
 
 import functools
@@ -24,8 +25,8 @@ ONE_BYTE: Final = tuple(bytes((number,)) for number in range(256))
 
 _LARGEST_KEPT_COUNT: Final = 128
 
-MANY_NUMBERS: Final = 1_000
-"""More numbers than that in one array of a request are packed."""
+MOST_LISTED_NUMBERS: Final = 1
+"""More numbers than that in one array of a request are packed: two in a list take about what twenty take packed."""
 
 MANY_TAGS: Final = 16
 """More tagged fields than that in one struct are packed when no schema knows them, and must come by rising tag. KIP-482
@@ -86,10 +87,9 @@ class PackedNumbers(array):  # type: ignore[type-arg]  # not subscriptable in it
         return not self == other
 
 
-def packed_numbers(buffer: bytes | memoryview, position: int, count: int, code: str) -> PackedNumbers:
-    """Return the `count` big-endian numbers of struct letter `code` at `position`; the buffer has all of them."""
-    numbers = PackedNumbers(code)
-    numbers.frombytes(memoryview(buffer)[position : position + count * numbers.itemsize])
+def packed_numbers(encoded: bytes, code: str) -> PackedNumbers:
+    """Return the numbers of struct letter `code` that `encoded` is, big-endian, and nothing else."""
+    numbers = PackedNumbers(code, encoded)
     if byteorder == "little":  # pragma: no branch
         numbers.byteswap()
     return numbers

@@ -11,8 +11,8 @@ How it gets fast, and stays safe:
 4. Objects are made by `object.__new__` and every attribute is set, which costs less than calling the class;
    names are local; a struct without tagged fields costs one test.
 
-5. The elements of a request are counted, and too many refused before they are read. Many numbers, and many tagged
-   fields that no schema knows, stay packed (`codec_runtime`).
+5. The elements of a request are counted, and too many refused before they are read. Several numbers in an array, and
+   many tagged fields that no schema knows, stay packed (`codec_runtime`).
 
 A message without records is copied into `bytes` first if it is not, because these are quicker to index; a
 header, or a message with records, is read where it is, and its records are views.
@@ -27,7 +27,7 @@ from construct import Construct
 from kproxy.errors import MalformedMessage
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codec_runtime import (
-    MANY_NUMBERS,
+    MOST_LISTED_NUMBERS,
     PACKABLE,
     packed_numbers,
     tagged_field_head,
@@ -307,19 +307,26 @@ class DecodeEmitter:
         self._count_elements(f"({count}) // {_NUMBERS_OF_ONE}")
         table = self._source.array_methods("unpack_from", "", code, "B" if tagged_count else "")
         step = count if width == 1 else f"({count}) * {width}"
-        if self._most_elements and code in PACKABLE:
-            with self._source.block(f"if {count} > {MANY_NUMBERS}"):
-                self._source.line(f"{target} = packed_numbers(buffer, position, {count}, {code!r})")
-                self._source.line(f"position += {step}")
-                if tagged_count:
-                    self._source.line(f"{tagged_count} = buffer[position]")
-                    self._source.line("position += 1")
-            with self._source.block("else"):
-                self._few_numbers(f"{table}[{count}]", target, step, tagged_count)
-        else:
-            self._few_numbers(f"{table}[{count}]", target, step, tagged_count)
+        if not (self._most_elements and code in PACKABLE):
+            self._listed_numbers(f"{table}[{count}]", target, step, tagged_count)
+            return
+        with self._source.block(f"if {count} > {MOST_LISTED_NUMBERS}"):
+            self._packed_numbers(code, target, step, tagged_count)
+        with self._source.block("else"):
+            self._listed_numbers(f"{table}[{count}]", target, step, tagged_count)
 
-    def _few_numbers(self, unpack: str, target: str, step: str, tagged_count: str | None) -> None:
+    def _packed_numbers(self, code: str, target: str, step: str, tagged_count: str | None) -> None:
+        end = self._source.fresh("end")
+        self._source.line(f"{end} = position + {step}")
+        with self._source.block(f"if {end} > size"):
+            self._raise(f"numbers up to byte {{{end}}}")
+        self._source.line(f"{target} = packed_numbers(bytes(buffer[position:{end}]), {code!r})")
+        self._source.line(f"position = {end}")
+        if tagged_count:
+            self._source.line(f"{tagged_count} = buffer[position]")
+            self._source.line("position += 1")
+
+    def _listed_numbers(self, unpack: str, target: str, step: str, tagged_count: str | None) -> None:
         numbers = self._source.fresh(_last_name(target))
         self._source.line(f"{target} = {numbers} = [*{unpack}(buffer, position)]")
         if tagged_count:

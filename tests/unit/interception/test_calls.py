@@ -1,20 +1,32 @@
 """Requests about groups that another process serves: told from their first bytes, and kept in order."""
 
 import tracemalloc
+from typing import Final
 
 import pytest
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
-from kproxy.interception.calls import Call, PeerCall, peer_call
+from kproxy.interception.calls import Call, PeerCall, decoded_bytes, peer_call
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs
 from kproxy.wire.frames import RequestHead
+from kproxy.wire.messages.describe_share_group_offsets_request import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+)
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
-from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
+from kproxy.wire.messages.share_fetch_request import (
+    AcknowledgementBatch,
+    FetchPartition,
+    FetchTopic,
+    ForgottenTopic,
+    ShareFetchRequest,
+)
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 
@@ -139,9 +151,9 @@ def test_a_keepalive_in_front_of_an_answer_that_streams_emits_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("frame_bytes", "memory_bytes"),
-    [(0, 0), (1_000, 27_000), (8 * 1024 * 1024, 18 * 1024 * 1024)],
+    [(0, 0), (1_000, 39_000), (8 * 1024 * 1024, 50 * 1024 * 1024)],
 )
-def test_a_decoded_request_counts_many_times_its_bytes_up_to_what_all_of_its_elements_take(
+def test_a_decoded_request_counts_many_times_its_bytes_up_to_what_its_elements_and_their_content_take(
     frame_bytes: int, memory_bytes: int
 ) -> None:
     slot = ResponseSlot(SlotKind.LOCAL, 78, 1, 7)
@@ -150,12 +162,12 @@ def test_a_decoded_request_counts_many_times_its_bytes_up_to_what_all_of_its_ele
     assert Call(slot, request, Disposition.SERVE, frame_bytes=frame_bytes).memory_bytes == memory_bytes
 
 
-def test_what_a_request_of_tiny_partitions_takes_is_not_underestimated() -> None:
-    partitions = [
-        FetchPartition(partition_index=number, acknowledgement_batches=[]) for number in range(8_000)
-    ]
-    message = ShareFetchRequest(group_id="far", member_id="m", topics=[FetchTopic(bytes(16), partitions)])
-    frame = memoryview(b"".join(codecs.encode_request(78, 1, 7, "client", message)))[4:]
+TIMES_LESS: Final = 20
+"""Of the elements that a request may have so many times less are decoded here: to trace each allocation takes long."""
+
+
+def taken_when_decoded(frame: bytes) -> int:
+    """Return how many bytes of memory the request takes, once somebody has decoded such a one before."""
     codecs.decode_request(frame)
     tracemalloc.start()
     try:
@@ -163,7 +175,69 @@ def test_what_a_request_of_tiny_partitions_takes_is_not_underestimated() -> None
         taken_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
+    assert request.message is not None
+    return taken_bytes
+
+
+def describing(topic: DescribeShareGroupOffsetsRequestTopic, count: int) -> bytes:
+    group = DescribeShareGroupOffsetsRequestGroup("g", [topic] * count)
+    request = DescribeShareGroupOffsetsRequest(groups=[group])
+    return b"".join(codecs.encode_request(90, 0, 1, "client", request))[4:]
+
+
+def fetching(topics: list[FetchTopic], forgotten: list[ForgottenTopic]) -> bytes:
+    request = ShareFetchRequest("g", "m", topics=topics, forgotten_topics_data=forgotten)
+    return b"".join(codecs.encode_request(78, 1, 1, "client", request))[4:]
+
+
+@pytest.mark.parametrize(
+    ("array_count", "number_count"),
+    [(49_900, 0), (49_900, 1), (49_900, 2), (49_900, 19), (24_900, 39), (960, 1_000)],
+)
+def test_arrays_of_numbers_take_no_more_than_is_accounted_for(array_count: int, number_count: int) -> None:
+    """Of up to nineteen numbers in an array none counts for an element."""
+    # Given
+    numbers, count = list(range(1_000, 1_000 + number_count)), array_count // TIMES_LESS
+    batch = AcknowledgementBatch(1 << 40, (1 << 40) + 9, [1] * number_count)
+    partition = FetchPartition(partition_index=0, acknowledgement_batches=[batch] * count)
+    frames = {
+        "described": describing(DescribeShareGroupOffsetsRequestTopic("t", numbers), count),
+        "acknowledged": fetching([FetchTopic(bytes(16), [partition])], []),
+        "forgotten": fetching([], [ForgottenTopic(bytes(16), numbers)] * count),
+    }
+
+    # When
+    taken = {name: TIMES_LESS * taken_when_decoded(frame) for name, frame in frames.items()}
+
+    # Then
+    counted = {name: decoded_bytes(TIMES_LESS * len(frame)) for name, frame in frames.items()}
+    assert {name: most for name, most in taken.items() if most > counted[name]} == {}
+
+
+@pytest.mark.parametrize("tag_count", [1, 2, 4, 16])
+def test_tagged_fields_take_no_more_than_is_accounted_for(tag_count: int) -> None:
+    topic = DescribeShareGroupOffsetsRequestTopic("t", [])
+    topic.unknown_tagged_fields = tuple((number, b"") for number in range(tag_count))
+    frame = describing(topic, 49_900 // (1 + 2 * tag_count) // TIMES_LESS)
+
+    assert TIMES_LESS * taken_when_decoded(frame) <= decoded_bytes(TIMES_LESS * len(frame))
+
+
+def test_long_strings_take_no_more_than_is_accounted_for() -> None:
+    """Python keeps a string at the width of its widest character."""
+    frame = describing(DescribeShareGroupOffsetsRequestTopic("\N{GRINNING FACE}" + "x" * 32_000, []), 250)
+
+    assert taken_when_decoded(frame) <= decoded_bytes(len(frame))
+
+
+def test_what_a_request_of_tiny_partitions_takes_is_not_underestimated() -> None:
+    partitions = [
+        FetchPartition(partition_index=number, acknowledgement_batches=[]) for number in range(8_000)
+    ]
+    message = ShareFetchRequest(group_id="far", member_id="m", topics=[FetchTopic(bytes(16), partitions)])
+    frame = b"".join(codecs.encode_request(78, 1, 7, "client", message))[4:]
+    request = codecs.decode_request(frame)
 
     call = Call(ResponseSlot(SlotKind.LOCAL, 78, 1, 7), request, Disposition.SERVE, frame_bytes=len(frame))
 
-    assert taken_bytes <= call.memory_bytes
+    assert taken_when_decoded(frame) <= call.memory_bytes

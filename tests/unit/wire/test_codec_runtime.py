@@ -10,8 +10,8 @@ import pytest
 from kproxy.errors import MalformedMessage
 from kproxy.wire import codecs
 from kproxy.wire.codec_runtime import (
-    MANY_NUMBERS,
     MANY_TAGS,
+    MOST_LISTED_NUMBERS,
     ONE_BYTE,
     PackedNumbers,
     PackedTags,
@@ -97,9 +97,7 @@ def memory_of(work: Callable[[], object]) -> int:
     ("code", "number"), [("b", -3), ("h", -300), ("i", -70_000), ("q", 1 << 40), ("d", 0.5)]
 )
 def test_packed_numbers_are_those_of_the_wire(code: str, number: float) -> None:
-    buffer = b"?" + struct.pack(f">2{code}", number, 7) + b"rest"
-
-    numbers = packed_numbers(buffer, 1, 2, code)
+    numbers = packed_numbers(struct.pack(f">2{code}", number, 7), code)
 
     assert numbers == [number, 7]
     assert [number, 7] == numbers
@@ -164,8 +162,8 @@ def test_many_unknown_tags_must_rise_whichever_codec_reads_them(kind: CodecKind)
     assert few.unknown_tagged_fields == tags[:MANY_TAGS]
 
 
-def test_many_numbers_of_a_request_are_packed_and_written_again() -> None:
-    partitions = list(range(MANY_NUMBERS + 1))
+def test_several_numbers_of_a_request_are_packed_and_written_again() -> None:
+    partitions = list(range(MOST_LISTED_NUMBERS + 1))
     request = ShareFetchRequest("g", "m", forgotten_topics_data=[ForgottenTopic(b"t" * 16, partitions)])
     frame = b"".join(codecs.encode_request(78, 2, 1, "", request))
 

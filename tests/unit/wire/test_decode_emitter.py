@@ -15,6 +15,7 @@ from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchRes
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.request_header import RequestHeader
 from kproxy.wire.messages.share_fetch_request import (
+    AcknowledgementBatch,
     FetchPartition,
     FetchTopic,
     ForgottenTopic,
@@ -250,3 +251,39 @@ def test_numbers_of_a_request_count_for_little() -> None:
     assert len(decoded.forgotten_topics_data) == 2
     with pytest.raises(MalformedMessage, match="elements in one request: more than 50000"):
         codec.decode(forgetting(1_100_000), 0)
+
+
+@pytest.mark.parametrize(("partition_count", "type_count"), [(500, 500), (5_000, 50), (10_000, 20)])
+def test_an_acknowledgement_of_very_many_records_of_many_partitions_is_no_more_than_is_served(
+    partition_count: int, type_count: int
+) -> None:
+    # Given
+    batch = AcknowledgementBatch(0, type_count - 1, [1] * type_count)
+    partitions = [
+        FetchPartition(partition_index=number, acknowledgement_batches=[batch])
+        for number in range(partition_count)
+    ]
+    request = ShareFetchRequest(group_id="g", member_id="m", topics=[FetchTopic(b"t" * 16, partitions)])
+    frame = b"".join(codecs.encode_request(78, 2, 1, "", request))[4:]
+
+    # When
+    decoded = codecs.decode_request(frame)
+
+    # Then
+    assert decoded.message == request
+
+
+@pytest.mark.parametrize("left_bytes", [1, 4, 7])
+def test_numbers_that_the_message_has_no_room_for_are_malformed(left_bytes: int) -> None:
+    # Given
+    codec = EmittedCodec(ShareFetchRequest, 2)
+    request = ShareFetchRequest("g", "m", forgotten_topics_data=[ForgottenTopic(b"t" * 16, [1, 2])])
+    whole = b"".join(bytes(chunk) for chunk in codec.encode(request))
+    tag_counts, numbers = 2, 8
+
+    # When
+    cut = whole[: len(whole) - tag_counts - numbers + left_bytes]
+
+    # Then
+    with pytest.raises(MalformedMessage, match=r"forgotten_topics_data\.partitions: numbers up to byte"):
+        codec.decode(cut, 0)

@@ -371,6 +371,6 @@ async def test_requests_beyond_the_limit_are_answered_one_at_a_time_however_long
         # Then
         await until(lambda: len(under_test.apis.requests) == 5)
         assert asked_count == 1
-        assert held < 30 * len(LARGE_SHARE_FETCH) + 4 * len(LARGE_SHARE_FETCH)
+        assert held < 40 * len(LARGE_SHARE_FETCH) + 4 * len(LARGE_SHARE_FETCH)
         for writer in writers:
             writer.close()
