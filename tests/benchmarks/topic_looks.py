@@ -107,12 +107,13 @@ class Looking:
 
     async def look_every_interval(self, interval_ms: int, seconds: float) -> None:
         """Look as a running kproxy does."""
-        looks = ClusterLooks(
-            self.metadata.look, lambda: self.names, clock=self.clock, interval_ms=interval_ms
-        )
+        looks = ClusterLooks(self.metadata.look, self._wanted, clock=self.clock, interval_ms=interval_ms)
         running = self.tasks.spawn(looks.run(), name="looks")
         await asyncio.sleep(seconds)
         running.cancel()
+
+    async def _wanted(self) -> frozenset[str]:
+        return self.names
 
 
 async def measure(looking: Looking, partitions: int, seconds: float) -> None:

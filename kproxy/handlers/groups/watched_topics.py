@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from kproxy.handlers.live.pauses import let_other_looks_go_on
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.group_topics import subscription
 from kproxy.share.identifiers import GroupId
@@ -13,12 +14,11 @@ from kproxy.share.share_group import ShareGroup
 MOST_MISSING: Final = 1_000
 """So many subscribed topics that do not exist are looked for each time; of more so many, one after the other."""
 
-MOST_COUNTED: Final = 25_000
-"""Names of groups with other topics than the last time, or that are gone, that are counted in one turn, some 20 ms; the
-rest next time."""
+MOST_COUNTED: Final = 12_500
+"""Names of groups with other topics than the last time, or that are gone, that are counted in one turn, some 10 ms."""
 
-MOST_LOOKED_AT: Final = 4_000
-"""Groups that are new, gone, or changed that are looked at in one turn, some 20 ms; the rest next time."""
+MOST_LOOKED_AT: Final = 2_000
+"""Groups that are new, gone, or changed that are looked at in one turn, some 10 ms: very many are after a restart."""
 
 
 class WantedNames(NamedTuple):
@@ -55,29 +55,39 @@ class WatchedTopics:
         self._has_changed = False
         self._names = _NOTHING
 
-    def wanted(self) -> WantedNames | None:
+    async def wanted(self) -> WantedNames | None:
         """Return what to look for now, None when there is nothing."""
-        names = self.names()
+        names = await self.names()
         in_passing = self._next_missing() if len(self._missing) > MOST_MISSING else ()
         return WantedNames(names, in_passing) if names or in_passing else None
 
-    def names(self) -> frozenset[str]:
+    async def names(self) -> frozenset[str]:
         """Return those that are looked for each time: all that exist or have state, and the missing ones if few.
 
+        Every group counts as it is now, or becomes meanwhile; where very many changed, others have turns in between.
         The same object as the last time when they are the same. Costs nothing for groups that did not change.
         """
-        changed, room = self._coordinator.known.changed, MOST_COUNTED
-        for group_id in [*islice(changed, MOST_LOOKED_AT)]:
-            if room <= 0:
-                break
-            del changed[group_id]
-            room -= self._look_at(group_id)
+        changed = self._coordinator.known.changed
+        left = len(changed)
+        while changed and (left := left - self._look_at_some()) > 0:
+            await let_other_looks_go_on()
         if self._has_changed:
             self._has_changed = False
             few = self._missing if len(self._missing) <= MOST_MISSING else ()
             names = frozenset(self._existing).union(few)
             self._names = self._names if names == self._names else names
         return self._names
+
+    def _look_at_some(self) -> int:
+        """Look at some groups that changed, first at those that did so first; return at how many."""
+        changed, room = self._coordinator.known.changed, MOST_COUNTED
+        some = [*islice(changed, MOST_LOOKED_AT)]
+        for number, group_id in enumerate(some):
+            if room <= 0:
+                return number
+            del changed[group_id]
+            room -= self._look_at(group_id)
+        return len(some)
 
     def _look_at(self, group_id: GroupId) -> int:
         """Count what is different of a group, and return how many names that was."""

@@ -97,9 +97,10 @@ async def let_other_appends_go_on() -> None:
 
 
 async def let_other_looks_go_on() -> None:
-    """Do what `let_others_go_on` does, in the line of those who look at very much for people and for Prometheus.
+    """Do what `let_others_go_on` does, in the line of those who only look at very much.
 
-    However many look at the same time, a turn of the loop has one piece of theirs, and no client waits in their line.
+    They do so for people, for Prometheus, and for topics of groups. However many there are, a turn of the loop has one
+    piece of theirs, and no client waits in their line.
     """
     await _looks.wait()
 

@@ -31,7 +31,7 @@ class ClusterLooks(Generic[Names]):
     def __init__(
         self,
         look: Callable[[Names], Awaitable[bool]],
-        names: Callable[[], Names | None],
+        names: Callable[[], Awaitable[Names | None]],
         *,
         clock: Clock,
         interval_ms: int,
@@ -58,7 +58,7 @@ class ClusterLooks(Generic[Names]):
 
     async def _look_once(self) -> None:
         try:
-            names = self._names()
+            names = await self._names()
             if not names:
                 return
             is_settled = await self._look(names)

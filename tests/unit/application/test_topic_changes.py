@@ -145,7 +145,7 @@ async def test_a_topic_that_one_broker_of_three_does_not_know_keeps_what_is_in_f
         await scene.cluster.brokers[1].stop()
 
         # When
-        await scene.metadata.look(scene.world.groups.watched_topics.names())
+        await scene.metadata.look(await scene.world.groups.watched_topics.names())
 
         # Then
         answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})

@@ -25,11 +25,14 @@ class Looked:
         self.fault: Exception | None = None
         self.began_ms: list[int] = []
         self._looked = asyncio.Semaphore(0)
-        self.looks = ClusterLooks(self._look, lambda: self.names, clock=self.clock, interval_ms=interval_ms)
+        self.looks = ClusterLooks(self._look, self.wanted, clock=self.clock, interval_ms=interval_ms)
 
     async def until_looked(self, times: int = 1) -> None:
         for _ in range(times):
             await self._looked.acquire()
+
+    async def wanted(self) -> frozenset[str]:
+        return self.names
 
     async def _look(self, names: Collection[str]) -> bool:
         assert names is self.names
@@ -81,7 +84,7 @@ async def test_a_reason_that_comes_during_a_look_is_a_reason_for_the_next_one() 
         looked._looked.release()
         return await is_let_go.wait()
 
-    looks = ClusterLooks(slowly, lambda: looked.names, clock=looked.clock, interval_ms=NEVER_MS)
+    looks = ClusterLooks(slowly, looked.wanted, clock=looked.clock, interval_ms=NEVER_MS)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(looks.run())
         await looked.until_looked()
@@ -101,7 +104,7 @@ async def test_without_topics_nobody_is_asked() -> None:
     looked.names = frozenset()
     asked_for_names = asyncio.Semaphore(0)
 
-    def no_names() -> frozenset[str]:
+    async def no_names() -> frozenset[str]:
         asked_for_names.release()
         return looked.names
 
@@ -176,7 +179,7 @@ async def test_a_fault_of_who_names_the_topics_does_not_end_the_looks(
     # Given
     looked, faults = Looked(), [LookupError("nobody thought of it")]
 
-    def names() -> Collection[str]:
+    async def names() -> Collection[str]:
         if faults:
             raise faults.pop()
         return looked.names
