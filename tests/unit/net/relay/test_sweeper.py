@@ -378,3 +378,19 @@ async def test_a_connection_that_was_looked_at_is_not_kept_when_it_has_ended() -
 
         # Then
         await until(lambda: connections_in_memory() == kept_before)
+
+
+async def test_a_client_that_ends_in_the_middle_of_a_request_is_let_go_of_after_a_frame_deadline() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
+    ):
+        reader, writer = await under_test.connect()
+        writer.write(request(1) + request(2, bytes(1000))[:-1])
+        await broker.until_received(len(request(1)) + 500)
+        writer.write_eof()
+
+        assert await ended(reader) == b""
+        await until(lambda: not under_test.relay.connections and not under_test.relay.open_twins)
+        assert under_test.counted.of("connection_errors", "client", "frame_stalled") == 1
+        writer.close()
