@@ -28,7 +28,7 @@ from kproxy.wire.frames import (
     refuse_request_length,
     unpack_request_head,
 )
-from kproxy.wire.produce_acks import NO_ACKS, UNDECIDED, acks_of_produce
+from kproxy.wire.produce_acks import UNDECIDED, owes_response
 from kproxy.wording import counted
 
 MAX_HELD_BYTES: Final = 8 * 1024 * 1024
@@ -168,6 +168,11 @@ class RequestStream:
             self._begin_turn(is_long=False)
             self._take(data)
 
+    def forget(self) -> None:
+        """Keep nothing of what came."""
+        self.held.take()
+        self._backlog, self.for_broker = RequestBacklog(), []
+
     def passes(self, size: int) -> bool:
         """Tell whether the next `size` bytes only have to be sent on, by the caller; if so, they count as received."""
         if size > self._body_left or self.for_broker or self.is_paused:
@@ -271,7 +276,7 @@ class RequestStream:
                         return position, held_end
                     disposition = _FORWARD if disposition is _GUARD else disposition
                 _refuse_unadvertised(self.advertised, api_key, api_version)
-                owes = api_key != _PRODUCE or _owes_response(data, position, end, api_version)
+                owes = api_key != _PRODUCE or owes_response(data, position, end, api_version)
                 if owes is UNDECIDED:
                     return position, 0
                 if owes:
@@ -385,13 +390,3 @@ def _refuse_unadvertised(
         raise PeerViolation("unknown_api_key", f"API key {api_key} was not advertised on this connection")
     detail = f"version {api_version} of API key {api_key}; {lowest} to {highest} were advertised on this connection"
     raise PeerViolation("version_not_advertised", detail)
-
-
-def _owes_response(data: bytes | memoryview, position: int, end: int, api_version: int) -> bool | None:
-    """Tell whether the Produce request at `position` gets a response; UNDECIDED while its acks have not come."""
-    acks = acks_of_produce(memoryview(data)[:end], api_version, position)
-    if acks is not UNDECIDED:
-        return acks != NO_ACKS
-    if end <= len(data):
-        raise PeerViolation("malformed_request", f"a Produce version {api_version} that ends before its acks")
-    return UNDECIDED

@@ -155,6 +155,11 @@ class ResponseStream:
         self._body_left -= size
         return True
 
+    def forget(self) -> None:
+        """Keep nothing of what came."""
+        self.held.take()
+        self._stuck, self.for_client = None, []
+
     def release(self, *, in_long_turn: bool = False) -> None:
         """Try the held response again, and go on with what came behind it. One is changed `in_long_turn` anyway.
 

@@ -43,6 +43,26 @@ def acks_of_produce(frame: bytes | memoryview, api_version: int, start: int = 0)
     return UNDECIDED
 
 
+def owes_response(data: bytes | memoryview, position: int, end: int, api_version: int) -> bool | None:
+    """Tell whether the Produce request that begins at `position` gets a response; UNDECIDED while its acks are to come.
+
+    Args:
+        data: what has come.
+        position: where its length field is.
+        end: where it ends, be it beyond `data`.
+        api_version: the version in its head.
+
+    Raises:
+        PeerViolation: it ends before its acks, or they are further in than any client would put them.
+    """
+    acks = acks_of_produce(memoryview(data)[:end], api_version, position)
+    if acks is not UNDECIDED:
+        return acks != NO_ACKS
+    if end <= len(data):
+        raise PeerViolation("malformed_request", f"a Produce version {api_version} that ends before its acks")
+    return UNDECIDED
+
+
 def _acks_position(view: memoryview, api_version: int) -> int:
     is_flexible = api_version >= _FIRST_FLEXIBLE
     position = after_header(view, is_flexible=is_flexible)

@@ -120,8 +120,13 @@ class ConnectionMemory:
             response.take()
 
     def give_back(self) -> None:
-        """Hold nothing any more, for good."""
+        """Hold nothing any more, for good. What came is let go of at once: the connection itself may stay for long."""
         self._account.close()
+        session = self._session
+        session.requests.forget()
+        session.responses.forget()
+        session.slots.clear()
+        session.call = None
 
     def _waiting_bytes(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> int:
         session = self._session

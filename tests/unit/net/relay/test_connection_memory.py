@@ -246,3 +246,23 @@ def test_a_connection_of_which_nothing_waits_takes_little_memory() -> None:
 
     # Then
     assert taken_bytes / IDLE < MOST_IDLE_BYTES
+
+
+def test_a_connection_that_ends_lets_go_of_all_that_came_though_it_is_kept_itself() -> None:
+    # Given halves of frames, what waits behind a request, and answers
+    first, second = Held(1 << 20), Held(1 << 20)
+    first.session.receive_from_client(share_fetch(1) + request(2, bytes(40_000)))
+    second.session.receive_from_client(request(1) + share_search(2)[:90_000])
+    second.session.receive_from_broker(response(1))
+    before = [held.session.buffered_bytes for held in (first, second)]
+
+    # When
+    for held in (first, second):
+        held.memory.give_back()
+
+    # Then
+    assert min(before) > 40_000
+    for held in (first, second):
+        session = held.session
+        assert (session.buffered_bytes, session.call, len(session.slots)) == (0, None, 0)
+        assert (session.take_for_broker(), session.take_for_client()) == ([], [])
