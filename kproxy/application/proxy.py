@@ -54,10 +54,10 @@ from kproxy.net.deadlines import MonotonicClock, SystemWallClock
 from kproxy.net.relay.added_times import AddedTimes
 from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import TimedApis
-from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.net.relay.held_requests import HeldRequests
 from kproxy.net.relay.limits.file_descriptors import open_file_limit
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper

@@ -5,8 +5,8 @@ import asyncio
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.share_groups import ShareGroupLimits
-from kproxy.net.relay.answer_budget import AnswerBudget
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.answer_budget import AnswerBudget
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.share.limits import ShareLimits
 from tests.worlds.share_group_world import (
     ORDERS,

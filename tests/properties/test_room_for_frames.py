@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kproxy.net.relay.buffer_budget import SMALL_FRAME_BYTES, BudgetAccount, BufferBudget
+from kproxy.net.relay.memory.budget_account import BudgetAccount
+from kproxy.net.relay.memory.buffer_budget import SMALL_FRAME_BYTES, BufferBudget
 
 DEADLINE_MS = 30_000
 LIMIT_BYTES = 4 * SMALL_FRAME_BYTES
@@ -108,7 +109,7 @@ def test_whatever_was_let_in_beyond_the_limit_nobody_waits_for_ever_and_all_is_g
 
     # When nobody does anything any more
     for turn in range(4 * len(peers)):
-        budget.look_at_place(turn * (DEADLINE_MS + 1), DEADLINE_MS)
+        budget.look(turn * (DEADLINE_MS + 1), DEADLINE_MS)
     waits = [peer.account.awaits_grant for peer in peers]
 
     # Then
@@ -151,8 +152,8 @@ def test_whose_request_is_whole_is_not_ended_for_what_takes_long_behind_it() -> 
     first.hold(0, 0, 1, lambda: None)
 
     # When
-    budget.look_at_place(0, 30_000)
-    budget.look_at_place(30_001, 30_000)
+    budget.look(0, 30_000)
+    budget.look(30_001, 30_000)
 
     # Then
     assert not second.awaits_grant

@@ -21,7 +21,7 @@ from kproxy.net.peers.peer_twin import GIVEN_UP, Answer, PeerTraffic, PeerTwin
 from kproxy.net.peers.silences import Silences
 from kproxy.net.peers.twin_place import TwinPlace
 from kproxy.net.peers.whole_answer import WholeAnswer
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relay import DEFAULT_BUDGET_BYTES
 from kproxy.net.relay.relayed_answers import RelayedAnswer

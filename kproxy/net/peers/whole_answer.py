@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from kproxy.net.broker_failures import PeerFailure
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.wire.frames import LENGTH_BYTES
 from kproxy.wording import counted
 

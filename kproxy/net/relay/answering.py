@@ -18,7 +18,7 @@ from kproxy.interception.rewrites.shared_apis import SHARED_APIS
 from kproxy.interception.routing import Disposition
 from kproxy.net.counting import Observing
 from kproxy.net.observation import api_name
-from kproxy.net.relay.answer_memory import cut_free, surplus_bytes
+from kproxy.net.relay.memory.answer_memory import cut_free, surplus_bytes
 from kproxy.security.client_hosts import host_address
 from kproxy.security.principal import UNKNOWN
 from kproxy.wire import codecs

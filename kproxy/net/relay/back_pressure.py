@@ -14,7 +14,7 @@ from typing import Final
 
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.held_frame import HeldFrame
-from kproxy.net.relay.buffer_budget import SMALL_FRAME_BYTES
+from kproxy.net.relay.memory.buffer_budget import SMALL_FRAME_BYTES
 
 MAX_BACKLOG_BYTES: Final = 256 * 1024
 """Bytes that may wait behind a request being answered, or for the twin, before the client is read no further; and as

@@ -12,11 +12,11 @@ from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.calls import AnyCall
 from kproxy.interception.routing import Disposition
 from kproxy.net.broker_failures import BrokerFailure, PeerFailure
-from kproxy.net.relay.answer_budget import AnswerBudget
 from kproxy.net.relay.back_pressure import BackPressure
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.connection_times import ConnectionTimes
 from kproxy.net.relay.left_requests import LeftRequests
+from kproxy.net.relay.memory.answer_budget import AnswerBudget
 from kproxy.net.relay.read_buffer import SparingProtocol
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.relayed_answers import NO_ANSWER, UnderWay
@@ -98,8 +98,7 @@ class ClientConnection(SparingProtocol):
             self.relayed.more_arrived()
 
     def eof_received(self) -> bool:
-        """Close, unless a broker's answer is owed: a client may shut its writing side and read on, or want none."""
-        # What kproxy itself answers does not count: nobody waits for records of a share group any more.
+        """Close, unless a broker's answer is owed: a client may shut its writing side and read on, or want nothing."""
         self._times.client_ms = self._now_ms()
         self._at_eof = self.session.is_busy and not self.session.is_barred
         if self._at_eof:
@@ -160,8 +159,7 @@ class ClientConnection(SparingProtocol):
     def broker_lost(self, twin: UpstreamTwin, error: Exception | None) -> None:
         """Close the client's side as well, after what has come has been dealt with and has left.
 
-        A twin that is not this connection's (yet) changes nothing: `dial` has given it up, or has not returned.
-        Nor does any when the connection has failed: it is closed after its delay.
+        A twin that is not this connection's (yet) changes nothing: `dial` has given it up. Nor does any after `_fail`.
         """
         if self._left is not None:
             self._pump()
@@ -377,9 +375,11 @@ class ClientConnection(SparingProtocol):
                 self._account()
 
     def _give_way(self) -> None:
-        """End at once: others have waited long enough for a frame that is held beyond the limit, and comes slowly."""
-        side = "client" if self.session.requests.is_mid_frame else "broker"
-        self._fail(side, "frame_stalled", "others wait for room, and it was too slow with a large frame")
+        """End at once: others have waited long enough for what is held, and comes or leaves slowly."""
+        side, reason = self._memory.what_is_slow()
+        self._fail(
+            side, reason, f"others wait for room, and it was too slow with {self.buffered_bytes} bytes"
+        )
         self.abort()
 
     def _crash(self, fault: Exception) -> None:

@@ -6,8 +6,9 @@ from itertools import takewhile
 
 from kproxy.interception.calls import AnyCall
 from kproxy.interception.client_session import ClientSession
-from kproxy.net.relay.answer_budget import AnswerBudget
-from kproxy.net.relay.buffer_budget import BudgetAccount, BufferBudget
+from kproxy.net.relay.memory.answer_budget import AnswerBudget
+from kproxy.net.relay.memory.budget_account import BudgetAccount
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.net.relay.upstream_twin import UpstreamTwin
 
@@ -111,6 +112,12 @@ class ConnectionMemory:
     def let_end(self, on_overstayed: Callable[[], None]) -> None:
         """Have `on_overstayed` called when others have waited for too long for what is held for these peers."""
         self._account.on_overstayed = on_overstayed
+
+    def what_is_slow(self) -> tuple[str, str]:
+        """Return which side others wait for, and the reason that its connection ends for (`connection_errors`)."""
+        if not self.frame_bytes:
+            return "client", "stands_still"
+        return ("client" if self._session.requests.is_mid_frame else "broker"), "frame_stalled"
 
     def forget_frames(self, *, of_broker: bool) -> None:
         """Hold no frame of the client any more, nor one of the broker: they will never be whole."""

@@ -3,7 +3,7 @@
 import asyncio
 from typing import ClassVar, Final
 
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 
 READ_BYTES: Final = 256_000
 """What uvloop reads of a socket at once. Behind as many bytes, or as many as there was room for, libuv reads again, up

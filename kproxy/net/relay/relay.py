@@ -21,10 +21,10 @@ from kproxy.net.dialing import TlsContext
 from kproxy.net.relay.added_times import AddedTimes
 from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import answer_call
-from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.limits.connection_quotas import UNLIMITED, ConnectionQuotas
 from kproxy.net.relay.limits.handshake_places import HandshakePlaces
 from kproxy.net.relay.limits.turn_shares import TurnShares
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
 from kproxy.net.relay.traffic import Traffic

@@ -38,7 +38,7 @@ class Sweeper:
             await asyncio.sleep(pause)
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
             self._relay.budget.take(self, self._standing_bytes())
-            self._relay.budget.look_at_place(int(loop.time() * 1000), limits.frame_deadline_ms)
+            self._relay.budget.look(int(loop.time() * 1000), limits.frame_deadline_ms)
             await self._sweep_all(loop)
             await self._leave_old_addresses(loop)
 

@@ -17,7 +17,7 @@ from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.reception import Reception
 from kproxy.net.peers.whole_answer import WholeAnswer
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.wire.messages.fleet_map_message import FleetMapMessage
 from kproxy.wire.messages.fleet_member_metadata import FleetMemberMetadata

@@ -8,8 +8,8 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.held_refusals import HeldRefusals
 from kproxy.handlers.request_context import RequestContext
-from kproxy.net.relay.answer_budget import AnswerBudget
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.answer_budget import AnswerBudget
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages import share_acknowledge_response, share_fetch_request, share_fetch_response
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest

@@ -19,7 +19,7 @@ from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_listener import PeerListener
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.peer_twins import PeerTwins
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relay import DEFAULT_BUDGET_BYTES
 from kproxy.net.relay.sweeper import Sweeper

@@ -11,8 +11,8 @@ from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
-from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.listeners import Listeners, PortPlan, SecuredPorts
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.relay import Relay, RelayLimits
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.relay.upstream_twin import UpstreamTwin

@@ -3,8 +3,8 @@
 import asyncio
 
 from kproxy.error_codes import ErrorCode
-from kproxy.net.relay.answer_budget import AnswerBudget
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.answer_budget import AnswerBudget
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acquired
 from tests.worlds.waiting import until_all_wait
 

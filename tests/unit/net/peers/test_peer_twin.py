@@ -14,7 +14,7 @@ from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.whole_answer import WholeAnswer
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.read_buffer import READ_BYTES, SPARING_READ_BYTES, ReadBuffer
 from tests.event_loops import run
 from tests.unit.net.peering import TakenAnswer

@@ -4,7 +4,7 @@ import pytest
 
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.whole_answer import WholeAnswer
-from kproxy.net.relay.buffer_budget import SMALL_FRAME_BYTES, BufferBudget
+from kproxy.net.relay.memory.buffer_budget import SMALL_FRAME_BYTES, BufferBudget
 from tests.unit.net.relaying import response
 
 LARGE = 2 * SMALL_FRAME_BYTES

@@ -12,8 +12,8 @@ from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
-from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.connection_memory import ConnectionMemory
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.net.relay.upstream_twin import UpstreamTwin
 from kproxy.wire import codecs

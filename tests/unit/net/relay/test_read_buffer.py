@@ -7,8 +7,8 @@ import pytest
 
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
-from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.listeners import SecuredPorts
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.read_buffer import READ_BYTES, SPARING_READ_BYTES, ReadBuffer, SparingProtocol
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.secured_connection import SecuredConnection

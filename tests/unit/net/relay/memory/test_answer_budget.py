@@ -1,7 +1,8 @@
 """Bytes for kproxy's own answers: granted before they are read, from what all connections share."""
 
-from kproxy.net.relay.answer_budget import SMALLEST_GRANT_BYTES, AnswerBudget
-from kproxy.net.relay.buffer_budget import BudgetAccount, BufferBudget
+from kproxy.net.relay.memory.answer_budget import SMALLEST_GRANT_BYTES, AnswerBudget
+from kproxy.net.relay.memory.budget_account import BudgetAccount
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import RelayUnderTest, share_fetch
 from tests.worlds.waiting import until

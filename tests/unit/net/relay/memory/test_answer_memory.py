@@ -1,6 +1,6 @@
 """What buffers keep: small slices of large reads are copied, others are sent on as they are."""
 
-from kproxy.net.relay.answer_memory import cut_free, surplus_bytes
+from kproxy.net.relay.memory.answer_memory import cut_free, surplus_bytes
 
 READ = bytes(bytearray(range(256)) * 4)
 

@@ -2,13 +2,12 @@
 
 from functools import partial
 
-from kproxy.net.relay.buffer_budget import (
-    FIRST_STEP_BYTES,
-    LARGEST_STEP_BYTES,
+import pytest
+
+from kproxy.net.relay.memory.budget_account import BudgetAccount
+from kproxy.net.relay.memory.buffer_budget import (
     SMALL_FRAME_BYTES,
-    BudgetAccount,
     BufferBudget,
-    most_ms_at_place,
 )
 
 KIB = 1024
@@ -126,116 +125,6 @@ def test_bytes_that_wait_for_slow_peers_count_and_are_forgotten_when_taken() -> 
     assert budget.held_bytes == 20
 
 
-def test_a_frame_that_is_only_announced_takes_next_to_nothing() -> None:
-    budget = BufferBudget(1024 * KIB)
-    accounts = [BudgetAccount(budget) for _ in range(32)]
-
-    waits = [account.hold(12, 8192 * KIB, 1, never) and account.awaits_grant for account in accounts]
-
-    assert not any(waits)
-    assert budget.held_bytes == 32 * (12 + FIRST_STEP_BYTES)
-
-
-def test_room_is_made_for_as_much_as_came_up_to_one_read() -> None:
-    budget = BufferBudget(1 << 30)
-    account = BudgetAccount(budget)
-    held = []
-
-    for came_bytes in (1, 100 * KIB, 1000 * KIB, 1950 * KIB, 2000 * KIB):
-        account.hold(came_bytes, 2000 * KIB - came_bytes, 1, never)
-        held.append(budget.held_bytes - came_bytes)
-
-    assert held == [FIRST_STEP_BYTES, 100 * KIB, LARGEST_STEP_BYTES, 50 * KIB, 0]
-
-
-def test_a_small_frame_waits_for_no_room_and_what_came_of_it_counts() -> None:
-    budget = BufferBudget(KIB)
-    accounts = [BudgetAccount(budget) for _ in range(3)]
-
-    for account in accounts:
-        account.hold(10 * KIB, SMALL_FRAME_BYTES - 10 * KIB, 1, never)
-
-    assert budget.held_bytes == 30 * KIB
-    assert not any(account.awaits_grant or account.frame_bytes for account in accounts)
-
-
-def test_frames_of_one_length_are_each_a_frame_of_its_own() -> None:
-    account = BudgetAccount(BufferBudget(1024 * KIB))
-
-    begins = [
-        account.hold(came_bytes, 100 * KIB - came_bytes, number, never)
-        for number, came_bytes in ((1, KIB), (1, 50 * KIB), (2, 50 * KIB), (3, 50 * KIB), (3, 60 * KIB))
-    ]
-
-    assert begins == [True, False, True, True, False]
-
-
-def test_one_frame_after_the_other_is_not_always_the_first() -> None:
-    budget, granted = BufferBudget(KIB), list[bool]()
-    greedy, other = BudgetAccount(budget), BudgetAccount(budget)
-    greedy.hold(50 * KIB, 50 * KIB, 1, never)
-    other.hold(50 * KIB, 50 * KIB, 1, lambda: granted.append(other.awaits_grant))
-    waited = other.awaits_grant
-
-    greedy.hold(50 * KIB, 50 * KIB, 2, never)
-
-    assert waited
-    assert granted == [False]
-    assert greedy.awaits_grant
-
-
-def test_time_begins_anew_for_a_frame_that_waited_for_room() -> None:
-    budget = BufferBudget(KIB)
-    first, second = BudgetAccount(budget), BudgetAccount(budget)
-    first.hold(50 * KIB, 50 * KIB, 1, never)
-    second.hold(50 * KIB, 50 * KIB, 1, lambda: None)
-    first.hold(0, 0, 1, never)
-
-    begins = [second.hold(50 * KIB, 50 * KIB, 1, never) for _ in range(2)]
-
-    assert begins == [True, False]
-    assert second.frame_bytes == 100 * KIB
-
-
-def test_waiting_bytes_are_too_many_when_the_budget_is_exceeded_and_this_one_has_its_share_of_them() -> None:
-    budget = BufferBudget(100 * KIB)
-    small, large = BudgetAccount(budget), BudgetAccount(budget)
-
-    answers = []
-    for account, waiting_bytes in ((small, 0), (small, 10), (large, 120), (small, 10), (large, 0)):
-        account.note_waiting(waiting_bytes * KIB)
-        answers.append(account.has_too_much)
-
-    assert answers == [False, False, True, False, False]
-    assert budget.held_bytes == 10 * KIB
-
-
-def test_a_connection_that_ends_gives_everything_back_and_is_granted_nothing_more() -> None:
-    budget = BufferBudget(100 * KIB)
-    stays, leaves = BudgetAccount(budget), BudgetAccount(budget)
-    stays.hold(80 * KIB, 70 * KIB, 1, never)
-    leaves.hold(80 * KIB, 70 * KIB, 1, never)
-    leaves.note_waiting(7 * KIB)
-
-    leaves.close()
-    stays.close()
-
-    assert budget.held_bytes == 0
-    assert leaves.holds_nothing
-
-
-def test_a_closed_account_takes_nothing_any_more() -> None:
-    budget = BufferBudget(200 * KIB)
-    account = BudgetAccount(budget)
-    account.close()
-
-    account.hold(100 * KIB, 100 * KIB, 1, never)
-    account.note_waiting(300 * KIB)
-
-    assert not account.has_too_much
-    assert (budget.held_bytes, account.awaits_grant) == (0, False)
-
-
 def test_a_whole_answer_is_let_in_where_there_is_room_or_nobody_else_has_taken_any() -> None:
     budget = BufferBudget(2 * SMALL_FRAME_BYTES)
 
@@ -298,71 +187,15 @@ def test_who_was_let_in_beyond_the_limit_keeps_nobody_out_when_there_is_room_aga
     assert (second.awaits_grant, third.awaits_grant) == (False, True)
 
 
-def test_answers_of_brokers_and_requests_of_clients_take_turns_beyond_the_limit() -> None:
-    # Given
-    budget, let_in = BufferBudget(KIB), list[str]()
-    first = BudgetAccount(budget)
-    first.hold(50 * KIB, 50 * KIB, 1, never)
-    accounts = {name: BudgetAccount(budget) for name in ("r1", "r2", "r3", "a1", "a2")}
-    for name, account in accounts.items():
-        account.hold(50 * KIB, 50 * KIB, 1, partial(let_in.append, name), is_answer=name.startswith("a"))
-
-    # When
-    first.close()
-    while len(let_in) < len(accounts):
-        accounts[let_in[-1]].close()
-
-    # Then
-    assert let_in == ["a1", "r1", "a2", "r2", "r3"]
-
-
-def test_who_drips_while_others_wait_is_told_to_end_and_the_next_one_is_let_in() -> None:
-    # Given
-    budget, first, second = one_at_the_place()
-    told = list[str]()
-    first.on_overstayed = lambda: told.append("first")
-    most_ms = most_ms_at_place(100 * KIB, 30_000)
-
-    # When
-    budget.look_at_place(1_000, 30_000)
-    budget.look_at_place(1_000 + most_ms, 30_000)
-    in_time = list(told), second.awaits_grant
-    budget.look_at_place(1_001 + most_ms, 30_000)
-
-    # Then
-    assert in_time == ([], True)
-    assert (told, second.awaits_grant) == (["first"], False)
-
-
 def test_who_is_let_in_beyond_the_limit_has_all_the_time_of_a_frame_while_nobody_waits_for_it() -> None:
     budget, first, second = one_at_the_place()
     first.on_overstayed = never
     second.close()
 
     for now_ms in (0, 10_000, 20_000, 30_000):
-        budget.look_at_place(now_ms, 30_000)
+        budget.look(now_ms, 30_000)
 
     assert budget.has_place(first)
-
-
-def test_time_begins_anew_for_each_that_is_let_in_beyond_the_limit() -> None:
-    # Given
-    budget, first, second = one_at_the_place()
-    third = BudgetAccount(budget)
-    third.hold(50 * KIB, 50 * KIB, 1, lambda: None)
-    told = list[str]()
-    second.on_overstayed = lambda: told.append("second")
-
-    # When
-    budget.look_at_place(0, 30_000)
-    first.close()
-    for now_ms in (3_000, 6_000):
-        budget.look_at_place(now_ms, 30_000)
-    in_time = list(told)
-    budget.look_at_place(7_000, 30_000)
-
-    # Then
-    assert (in_time, told) == ([], ["second"])
 
 
 def test_a_request_that_kproxy_takes_long_to_answer_ends_no_connection_and_keeps_nobody_out_for_ever() -> (
@@ -375,17 +208,11 @@ def test_a_request_that_kproxy_takes_long_to_answer_ends_no_connection_and_keeps
     first.hold(0, 0, 1, never)
 
     # When
-    budget.look_at_place(0, 30_000)
-    budget.look_at_place(30_000, 30_000)
+    budget.look(0, 30_000)
+    budget.look(30_000, 30_000)
 
     # Then
     assert not second.awaits_grant
-
-
-def test_a_large_frame_has_more_time_beyond_the_limit_than_a_small_one_but_no_more_than_a_deadline() -> None:
-    sizes = [100 * KIB, 8192 * KIB, 100 * 1024 * KIB]
-
-    assert [most_ms_at_place(size, 30_000) for size in sizes] == [3_097, 11_000, 30_000]
 
 
 def test_a_client_that_leaves_while_its_request_is_answered_keeps_nobody_out() -> None:
@@ -398,3 +225,116 @@ def test_a_client_that_leaves_while_its_request_is_answered_keeps_nobody_out() -
 
     assert not second.awaits_grant
     assert with_what_is_answered - budget.held_bytes == 300 * KIB
+
+
+def test_of_those_who_wait_beyond_the_limit_eight_answers_of_brokers_go_on_and_then_a_request() -> None:
+    # Given
+    budget, let_in = BufferBudget(KIB), list[str]()
+    first = BudgetAccount(budget)
+    first.hold(50 * KIB, 50 * KIB, 1, never)
+    accounts = {name: BudgetAccount(budget) for name in ("r1", "r2", *(f"a{number}" for number in range(10)))}
+    for name, account in accounts.items():
+        account.hold(50 * KIB, 50 * KIB, 1, partial(let_in.append, name), is_answer=name.startswith("a"))
+
+    # When
+    first.close()
+    while len(let_in) < len(accounts):
+        accounts[let_in[-1]].close()
+
+    # Then
+    assert let_in == [*(f"a{number}" for number in range(8)), "r1", "a8", "a9", "r2"]
+
+
+def test_a_request_does_not_go_on_at_the_place_that_an_answer_to_the_same_client_was_given() -> None:
+    # Given
+    budget = BufferBudget(KIB)
+    budget.note_waiting("slow peers", KIB)
+    first, second = BudgetAccount(budget), BudgetAccount(budget)
+    first.hold(50 * KIB, 50 * KIB, 1, never, is_answer=True)
+    second.hold(50 * KIB, 50 * KIB, 1, lambda: None)
+
+    # When
+    first.hold(50 * KIB, 50 * KIB, 1, never)
+    first.hold(51 * KIB, 49 * KIB, 1, lambda: None)
+
+    # Then
+    assert (first.awaits_grant, second.awaits_grant) == (True, False)
+
+
+@pytest.mark.parametrize(("bytes_a_second", "is_ended"), [(200 * KIB, True), (300 * KIB, False)])
+def test_who_drips_at_the_place_while_others_wait_is_ended_and_the_next_one_is_let_in(
+    bytes_a_second: int,
+    is_ended: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    # Given
+    size = 8192 * KIB
+    budget, first, second = one_at_the_place(size)
+    told, seen = list[str](), []
+    first.on_overstayed = lambda: told.append("first")
+
+    # When
+    for second_number in range(4):
+        came = size // 2 + second_number * bytes_a_second
+        first.hold(came, size - came, 1, never)
+        budget.look(1_000 * second_number, 30_000)
+        seen.append(len(told))
+
+    # Then
+    assert seen[:3] == [0, 0, 0]
+    assert (told, second.awaits_grant) == ((["first"], False) if is_ended else ([], True))
+
+
+def test_time_begins_anew_for_each_that_is_let_in_beyond_the_limit() -> None:
+    # Given
+    budget, first, second = one_at_the_place()
+    third = BudgetAccount(budget)
+    third.hold(50 * KIB, 50 * KIB, 1, lambda: None)
+    told = list[str]()
+    second.on_overstayed = lambda: told.append("second")
+
+    # When
+    budget.look(0, 30_000)
+    first.close()
+    for now_ms in (3_000, 5_999):
+        budget.look(now_ms, 30_000)
+    in_time = list(told)
+    budget.look(6_000, 30_000)
+
+    # Then
+    assert (in_time, told) == ([], ["second"])
+
+
+def test_who_holds_much_that_does_not_move_is_ended_when_others_have_waited_for_room_for_a_while() -> None:
+    # Given one who holds a whole request whose turn does not come, one who holds little, and one who waits
+    budget, told = BufferBudget(8192 * KIB), list[str]()
+    much, little, waits = (BudgetAccount(budget) for _ in range(3))
+    for name, account in (("much", much), ("little", little), ("waits", waits)):
+        account.on_overstayed = partial(told.append, name)
+    much.note_waiting(8000 * KIB)
+    little.note_waiting(1000 * KIB)
+    for account in (BudgetAccount(budget), BudgetAccount(budget), waits):
+        account.hold(2000 * KIB, 50 * KIB, 1, lambda: None)
+
+    # When
+    seen = []
+    for now_ms in range(0, 4_000, 1_000):
+        budget.look(now_ms, 30_000)
+        seen.append(list(told))
+
+    # Then
+    assert seen == [[], [], [], ["much"]]
+
+
+def test_nobody_is_ended_for_what_does_not_move_while_nobody_waits_for_room() -> None:
+    # Given
+    budget = BufferBudget(KIB)
+    much = BudgetAccount(budget)
+    much.on_overstayed = never
+    much.note_waiting(8000 * KIB)
+
+    # When
+    for now_ms in range(0, 100_000, 1_000):
+        budget.look(now_ms, 30_000)
+
+    # Then
+    assert budget.is_exceeded

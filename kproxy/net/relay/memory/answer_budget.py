@@ -9,7 +9,8 @@ waits for records keeps it. So where the budget is used up only those wait that 
 from types import TracebackType
 from typing import Final, Self
 
-from kproxy.net.relay.buffer_budget import SMALL_FRAME_BYTES, BudgetAccount, BufferBudget
+from kproxy.net.relay.memory.budget_account import BudgetAccount
+from kproxy.net.relay.memory.buffer_budget import SMALL_FRAME_BYTES, BufferBudget
 
 SMALLEST_GRANT_BYTES: Final = 64 * 1024
 """What an answer may have in any case: else clients that do not read would keep the others from every record."""

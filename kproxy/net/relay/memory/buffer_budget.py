@@ -9,15 +9,19 @@ of the event loop, none of which has had a chance to leave.
 Frames of which all have begun and none can end would hold up each other for ever. So one of those that wait is read on
 whatever is held: it has the *place beyond the limit*. An answer of a broker has it until it is whole: nobody else
 waits for its client, who may be slow. A request has it until it is answered, too, and what became of it has left. Then
-the next one: answers and requests take turns at it, each in the order in which they came. Whoever has it has so much
-time as `most_ms_at_place` says, while others wait for it; whose frame is not whole by then drips, and is ended.
+the next one, in the order in which they came: `MOST_ANSWERS_IN_A_ROW`, which are quick as brokers are, and then a
+request. While others wait, who has the place must be as quick as `stalled_holders` asks; whose frame is not whole
+drips, and is ended.
+
+Nor may others wait for room because of those who hold it and move little: they are ended, see `look`.
 """
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Final
+
+from kproxy.net.relay.memory.stalled_holders import Holder, StalledHolders, is_quick
 
 SMALL_FRAME_BYTES: Final = 64 * 1024
 """A held frame up to this size waits for no room: it came in one or two chunks. What came of it counts all the same."""
@@ -32,17 +36,11 @@ MOST_LOOKED_AT: Final = 32
 """Of either kind of those who wait, how many are looked at for one that there is room for, each time that something is
 given back."""
 
-LEAST_BYTES_A_SECOND: Final = 1024 * 1024
-"""How fast a frame that others wait for has to come, or to be taken, beside a tenth of a frame deadline for each."""
+MOST_ANSWERS_IN_A_ROW: Final = 8
+"""How many answers of brokers are let in beyond the limit before a request is that waits as well."""
 
-
-def most_ms_at_place(frame_bytes: int, frame_deadline_ms: int) -> int:
-    """Return how long a frame of so many bytes may have the place beyond the limit while others wait for it."""
-    return min(frame_deadline_ms, frame_deadline_ms // 10 + frame_bytes * 1000 // LEAST_BYTES_A_SECOND)
-
-
-def _tell_nobody() -> None:
-    """Not a lambda: idle connections have it, and each would have its own."""
+_PATIENCE: Final = 10
+"""The part of a frame deadline for which others wait before anybody is ended for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,6 @@ class _Wish:
 
     step_bytes: int
     on_granted: Callable[[], None]
-    on_overstayed: Callable[[], None]
     is_answer: bool
 
 
@@ -68,21 +65,22 @@ class BufferBudget:
     """
 
     __slots__ = (
+        "_answers_in_a_row",
         "_first",
-        "_first_bytes",
+        "_first_mark",
         "_first_since_ms",
         "_held",
         "_held_bytes",
         "_is_letting_in",
         "_limit_bytes",
-        "_on_overstayed",
         "_queues",
         "_read_bytes",
+        "_stalled",
         "_taken",
         "_taken_bytes",
+        "_waited_since_ms",
         "_waiting",
         "_waiting_bytes",
-        "_was_answer_first",
     )
 
     def __init__(self, limit_bytes: int) -> None:
@@ -90,10 +88,12 @@ class BufferBudget:
         self._held: dict[Hashable, int] = {}
         self._held_bytes = 0
         self._first: Hashable | None = None
-        self._first_bytes = 0
+        self._first_mark = (0, 0)
         self._first_since_ms: int | None = None
-        self._on_overstayed: Callable[[], None] = _tell_nobody
-        self._was_answer_first = False
+        self._answers_in_a_row = 0
+        """How many were let in last beyond the limit; 0 when the last one was a request."""
+        self._stalled = StalledHolders()
+        self._waited_since_ms: dict[Hashable, int] = {}
         self._is_letting_in = False
         self._taken: dict[Hashable, int] = {}
         self._taken_bytes = 0
@@ -162,20 +162,22 @@ class BufferBudget:
         step_bytes: int,
         on_granted: Callable[[], None],
         *,
-        on_overstayed: Callable[[], None] = _tell_nobody,
         is_answer: bool = False,
     ) -> bool:
         """Count `came_bytes` of a frame of `owner` instead of what it had, and make room for `step_bytes` more.
 
         Returns False when there is no room for these: then `on_granted` is called once there is. Who wants less may be
         let in before who wants more, but one of all who wait is let in whatever it wants, and again until it has left
-        its place; an answer of a broker, where `is_answer`, before the requests of clients, if it was no answer the
-        last time. `on_overstayed` is called when it has lost that place, see `look_at_place`.
+        its place: an answer of a broker, where `is_answer`, before the requests of clients, some times in a row. What
+        came in as an answer is no place for a request of the same owner.
         """
+        if owner is self._first and is_answer is not self._is_first_answer:
+            self._count(owner, came_bytes)
+            self.leave_place(owner)
         is_let_in = not step_bytes or owner is self._first
         self._count(owner, came_bytes)
         if not is_let_in and not self._fits(step_bytes):
-            wish = _Wish(step_bytes, on_granted, on_overstayed, is_answer)
+            wish = _Wish(step_bytes, on_granted, is_answer)
             if self._first is not None:
                 self._forget_wish(owner)
                 self._queues[is_answer][owner] = wish
@@ -200,21 +202,58 @@ class BufferBudget:
         if amount < before:
             self._let_in()
 
-    def look_at_place(self, now_ms: int, frame_deadline_ms: int) -> None:
-        """Give the place beyond the limit to the next one when who has it has had all the time that it may have.
+    def look(self, now_ms: int, frame_deadline_ms: int) -> None:
+        """Make way for those who have waited for room for a tenth of a frame deadline. To be called again and again.
 
-        To be called again and again; the time begins with the first look at which others wait.
+        The place beyond the limit passes on where who has it was too slow for so long, or has had it for a deadline.
+        And who is too slow with much that it holds is ended, be it a frame that has room and does not come, a request
+        whose turn does not come, or an answer that its client does not take (`StalledHolders`). Times begin with the
+        first look at which others wait.
         """
-        if self._first is None or not self._is_anybody_waiting:
+        if not self._is_anybody_waiting:
             self._first_since_ms = None
+            self._waited_since_ms = {}
+            self._stalled.forget()
             return
+        patience_ms = frame_deadline_ms // _PATIENCE
+        self._look_at_place(now_ms, patience_ms, frame_deadline_ms)
+        since_ms = self._waited_since_ms
+        self._waited_since_ms = {
+            owner: since_ms.get(owner, now_ms) for queue in self._queues for owner in queue
+        }
+        stalled = self._stalled.look(now_ms, self._held_for_peers(), patience_ms=patience_ms)
+        if any(now_ms - since >= patience_ms for since in self._waited_since_ms.values()):
+            for holder in stalled:
+                holder.stand_still()
+
+    def _look_at_place(self, now_ms: int, patience_ms: int, most_ms: int) -> None:
+        first = self._first
+        if first is None:
+            return
+        held_bytes = self._bytes_of(first)
         if self._first_since_ms is None:
-            self._first_since_ms, self._first_bytes = now_ms, 0
-        self._first_bytes = max(self._first_bytes, self._bytes_of(self._first))
-        if now_ms - self._first_since_ms > most_ms_at_place(self._first_bytes, frame_deadline_ms):
-            on_overstayed = self._on_overstayed
-            self.leave_place(self._first)
-            on_overstayed()
+            self._first_since_ms, self._first_mark = now_ms, (now_ms, held_bytes)
+        elapsed_ms = now_ms - self._first_mark[0]
+        if elapsed_ms < patience_ms:
+            return
+        if is_quick(held_bytes - self._first_mark[1], elapsed_ms) and now_ms - self._first_since_ms < most_ms:
+            self._first_mark = now_ms, held_bytes
+            return
+        self.leave_place(first)
+        if isinstance(first, Holder):
+            first.overstay()
+
+    def _held_for_peers(self) -> dict[Holder, int]:
+        """Return how much each holds that could move: not of those who wait for room themselves."""
+        requests, answers = self._queues
+        return {
+            owner: self._held.get(owner, 0) + self._waiting.get(owner, 0)
+            for owner in (*self._held, *self._waiting)
+            if isinstance(owner, Holder)
+            and owner.may_be_ended
+            and owner not in requests
+            and owner not in answers
+        }
 
     def leave_place(self, owner: Hashable) -> None:
         """Take the place beyond the limit from `owner`, if it has it, whatever it holds still."""
@@ -227,6 +266,10 @@ class BufferBudget:
         return owner is self._first and self.is_exceeded
 
     @property
+    def _is_first_answer(self) -> bool:
+        return self._answers_in_a_row > 0
+
+    @property
     def _is_anybody_waiting(self) -> bool:
         requests, answers = self._queues
         return bool(requests or answers)
@@ -237,7 +280,7 @@ class BufferBudget:
 
     def _give_place(self, owner: Hashable, wish: _Wish) -> None:
         self._first, self._first_since_ms = owner, None
-        self._on_overstayed, self._was_answer_first = wish.on_overstayed, wish.is_answer
+        self._answers_in_a_row = self._answers_in_a_row + 1 if wish.is_answer else 0
 
     def _bytes_of(self, owner: Hashable) -> int:
         return self._held.get(owner, 0) + self._waiting.get(owner, 0) + self._taken.get(owner, 0)
@@ -248,13 +291,14 @@ class BufferBudget:
         if first is not None and first not in self._held:
             # As much waits for the peers of any connection.
             is_small = self._bytes_of(first) <= SMALL_FRAME_BYTES
-            self._first = None if self._was_answer_first or is_small or not self.is_exceeded else first
+            self._first = None if self._is_first_answer or is_small or not self.is_exceeded else first
         if not self._is_anybody_waiting or self._is_letting_in:
             return
         self._is_letting_in = True
         try:
             while self._is_anybody_waiting:
-                queues = self._queues if self._was_answer_first else self._queues[::-1]
+                is_requests_turn = self._answers_in_a_row >= MOST_ANSWERS_IN_A_ROW
+                queues = self._queues if is_requests_turn else self._queues[::-1]
                 for owner in [each for queue in queues for each in islice(queue, MOST_LOOKED_AT)]:
                     self._let_one_in(owner)
                 if self._first is not None:
@@ -282,117 +326,3 @@ class BufferBudget:
         self._held_bytes += amount - self._held.pop(owner, 0)
         if amount:
             self._held[owner] = amount
-
-
-class BudgetAccount:
-    """Keeps the budget told of one connection, and troubles it only with what has changed; closed, it holds nothing."""
-
-    __slots__ = (
-        "_begun_count",
-        "_budget",
-        "_is_closed",
-        "_is_granted_anew",
-        "_taken_bytes",
-        "_told",
-        "awaits_grant",
-        "frame_bytes",
-        "on_overstayed",
-        "waiting_bytes",
-    )
-
-    def __init__(self, budget: BufferBudget) -> None:
-        self._budget = budget
-        self.on_overstayed: Callable[[], None] = _tell_nobody
-        """Called when others have waited for too long for what the connection holds for its peers."""
-        self._is_closed = False
-        self._taken_bytes = 0
-        self.waiting_bytes = 0
-        """How much waits for slow peers, as it was last noted."""
-        self._begun_count = 0
-        self._told = (0, 0)
-        self._is_granted_anew = False
-        self.frame_bytes = 0
-        """The size of the frame that is held, if that is no small one."""
-        self.awaits_grant = False
-        """Whether there has yet to be room for what comes next of it."""
-
-    @property
-    def holds_nothing(self) -> bool:
-        """Whether no part of a frame counts."""
-        return self._told == (0, 0)
-
-    def hold(
-        self,
-        came_bytes: int,
-        missing_bytes: int,
-        begun_count: int,
-        on_granted: Callable[[], None],
-        *,
-        is_answer: bool = False,
-    ) -> bool:
-        """Note what came of a frame that is held and what is missing; whether time begins anew for it.
-
-        That is when it is another one, by `begun_count`, or when it has waited for room. While there is none
-        `awaits_grant` is True, until `on_granted` is called. A small frame waits for none. `is_answer`: of a broker.
-        """
-        is_another = begun_count != self._begun_count
-        is_anew = is_another or self._is_granted_anew
-        self._begun_count, self._is_granted_anew = begun_count, False
-        if is_another and not self.holds_nothing:
-            self._budget.release(self)  # to be let in anew: it was the turn of one frame
-            self._told = 0, 0
-        if self._is_closed or self._told == (came_bytes, missing_bytes):
-            return is_anew
-        self._told = came_bytes, missing_bytes
-        is_small = came_bytes + missing_bytes <= SMALL_FRAME_BYTES
-        self.frame_bytes = 0 if is_small else came_bytes + missing_bytes
-        if came_bytes:
-            step_bytes = min(missing_bytes, max(FIRST_STEP_BYTES, min(came_bytes, LARGEST_STEP_BYTES)))
-            self.awaits_grant = not self._budget.hold(
-                self,
-                came_bytes,
-                0 if is_small else step_bytes,
-                partial(self._granted, on_granted),
-                on_overstayed=self._overstayed,
-                is_answer=is_answer,
-            )
-        else:
-            self.awaits_grant = False
-            self._budget.release(self)
-        return is_anew
-
-    def note_waiting(self, waiting_bytes: int) -> None:
-        """Note how many bytes wait for slow peers."""
-        if not self._is_closed and waiting_bytes != self.waiting_bytes:
-            self.waiting_bytes = waiting_bytes
-            self._budget.note_waiting(self, waiting_bytes)
-
-    @property
-    def has_too_much(self) -> bool:
-        """Whether too many bytes wait for slow peers, see `BufferBudget.exceeds_share`; any are beyond the limit."""
-        if self.waiting_bytes == 0:
-            return False
-        return self._budget.exceeds_share(self.waiting_bytes) or self._budget.has_place(self)
-
-    def take(self, more_bytes: int) -> None:
-        """Count so many bytes more of requests that are being answered, or fewer; also when it is closed."""
-        self._taken_bytes += more_bytes
-        self._budget.take(self, self._taken_bytes)
-
-    def close(self) -> None:
-        """Give everything back, for good: answers that end later find nothing to reserve for."""
-        self._is_closed = True
-        self.awaits_grant = False
-        self.waiting_bytes = self.frame_bytes = 0
-        self._told = (0, 0)
-        self._budget.release(self)
-        self._budget.note_waiting(self, 0)
-        self._budget.leave_place(self)
-
-    def _overstayed(self) -> None:
-        if self.frame_bytes:  # it drips; of all else its peers may be innocent
-            self.on_overstayed()
-
-    def _granted(self, on_granted: Callable[[], None]) -> None:
-        self.awaits_grant, self._is_granted_anew = False, True
-        on_granted()

@@ -1,0 +1,73 @@
+"""`StalledHolders`: whose connections end where others wait for room and those move little of what they hold."""
+
+from collections.abc import Mapping
+from heapq import nlargest
+from typing import Final
+
+LEAST_HELD_BYTES: Final = 1024 * 1024
+"""Who holds no more than this is left alone: it is what a slow client may have of a broker's answers."""
+
+LEAST_BYTES_A_SECOND: Final = 256 * 1024
+"""How fast what others wait for has to come, or to be taken. Who reads 16 KiB in each turn of 60 ms is not slower."""
+
+MOST_ENDED: Final = 8
+"""How many are ended at one look."""
+
+
+class Holder:
+    """An owner of bytes whose connection can be ended, for others wait for them."""
+
+    __slots__ = ()
+
+    @property
+    def may_be_ended(self) -> bool:
+        """Whether there is anybody to tell."""
+        return True
+
+    def overstay(self) -> None:
+        """End it, if a frame that is not whole is why it had the place beyond the limit for too long."""
+
+    def stand_still(self) -> None:
+        """End it: it holds much, and moves little."""
+
+
+class StalledHolders:
+    """Remembers who held how much from which look on, and was no quicker than `LEAST_BYTES_A_SECOND` since then."""
+
+    __slots__ = ("_marks",)
+
+    def __init__(self) -> None:
+        self._marks: dict[Holder, tuple[int, int]] = {}
+
+    def forget(self) -> None:
+        """Begin anew: nobody waits for room."""
+        self._marks.clear()
+
+    def look(self, now_ms: int, held: Mapping[Holder, int], *, patience_ms: int) -> list[Holder]:
+        """Return who is to be ended now: who held most for longest, `MOST_ENDED` at most.
+
+        Args:
+            now_ms: the moment, on a clock that does not go back.
+            held: how many bytes each holds that could move.
+            patience_ms: for how long one may move too little.
+        """
+        marks: dict[Holder, tuple[int, int]] = {}
+        stalled: list[tuple[int, Holder]] = []
+        for holder, held_bytes in held.items():
+            if held_bytes <= LEAST_HELD_BYTES:
+                continue
+            since_ms, bytes_then = self._marks.get(holder, (now_ms, held_bytes))
+            elapsed_ms = now_ms - since_ms
+            if elapsed_ms >= patience_ms > 0:
+                if is_quick(held_bytes - bytes_then, elapsed_ms):
+                    since_ms, bytes_then = now_ms, held_bytes
+                else:
+                    stalled.append((held_bytes * elapsed_ms, holder))
+            marks[holder] = since_ms, bytes_then
+        self._marks = marks
+        return [holder for _, holder in nlargest(MOST_ENDED, stalled, key=lambda each: each[0])]
+
+
+def is_quick(moved_bytes: int, elapsed_ms: int) -> bool:
+    """Tell whether so many bytes in that time, either way, are as fast as is asked for."""
+    return abs(moved_bytes) * 1000 >= LEAST_BYTES_A_SECOND * elapsed_ms
