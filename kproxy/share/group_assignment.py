@@ -326,6 +326,7 @@ class GroupAssignment:
 
 def _by_topic(held: Iterable[frozenset[TopicIdPartition]]) -> Mapping[TopicId, frozenset[int]]:
     numbers: defaultdict[TopicId, list[int]] = defaultdict(list)
-    for topic_id, number in frozenset[TopicIdPartition]().union(*held):
+    different = {id(each): each for each in held}.values()  # many members have one set
+    for topic_id, number in frozenset[TopicIdPartition]().union(*different):
         numbers[topic_id].append(number)
     return {topic_id: frozenset(of_topic) for topic_id, of_topic in numbers.items()}

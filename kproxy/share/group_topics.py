@@ -124,7 +124,7 @@ class GroupTopics:
             self.subscribe(_NOTHING, names)
         gone = set[TopicId]()
         if assigned_from is not None:
-            gone = self.state_partitions.initialized.keys() - set(assigned_from)
+            gone = {*self.state_partitions.initialized_topics}.difference(assigned_from)
         last_known = self.state_partitions.last_known_topics(apart_from=gone)
         self.known = {name: topic for name, topic in last_known.items() if name in self._subscription_counts}
         self._ids = {topic.topic_id: name for name, topic in self.known.items()}
@@ -163,12 +163,7 @@ class GroupTopics:
         self._count_member(after, 1)
         self._count_member(before, -1)
         self._count_names(len(begun) - len(ended))
-        for name in begun - ended:
-            self._subscription_counts[name] += 1
-            if self._subscription_counts[name] == 1:
-                self._names = None
-                if self._unasked is not None:
-                    self._unasked[name] = None
+        self._begin(begun - ended)
         for name in ended - begun:
             self._subscription_counts[name] -= 1
             if not self._subscription_counts[name]:
@@ -325,6 +320,16 @@ class GroupTopics:
         """Return what no member had before one has `after`, and what no member has then who had `before`."""
         begun = after if not self._member_counts[after] else _NOTHING
         return begun, before if self._member_counts[before] == 1 else _NOTHING
+
+    def _begin(self, names: frozenset[str]) -> None:
+        """Count `names` of another subscription."""
+        counts = self._subscription_counts
+        if self._unasked is not None:
+            self._unasked.update(dict.fromkeys(names.difference(counts)))
+        count_before = len(counts)
+        counts.update(names)
+        if len(counts) > count_before:
+            self._names = None
 
     def _count_member(self, names: frozenset[str], change: int) -> None:
         if not names:

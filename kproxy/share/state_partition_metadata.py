@@ -8,7 +8,7 @@ Source: `ShareGroupStatePartitionMetadata` records, `GroupMetadataManager.java`.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 
 from kproxy.share.heartbeat import TopicPartitions
@@ -99,6 +99,11 @@ class StatePartitionMetadata:
         if self._pictured is None or self._pictured[0] != self.revision:
             self._pictured = self.revision, self._named(self._initialized)
         return self._pictured[1]
+
+    @property
+    def initialized_topics(self) -> KeysView[TopicId]:
+        """The topics of what may be assigned, as a view that follows what happens."""
+        return self._initialized.keys()
 
     @property
     def deleting(self) -> StateTopics:

@@ -18,7 +18,12 @@ from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import Claim
-from kproxy.statelog.group_parts import GroupPart, image_of
+from kproxy.statelog.group_parts import (
+    CurrentMemberAssignment,
+    GroupPart,
+    TargetAssignmentMember,
+    image_of,
+)
 from kproxy.statelog.group_records import (
     DecodedGroupRecord,
     GroupConfigs,
@@ -30,6 +35,7 @@ from kproxy.statelog.group_records import (
     encode_group_key,
 )
 from kproxy.statelog.group_values import PART_RECORD_TYPES
+from kproxy.statelog.shared_assignments import SharedAssignments
 from kproxy.statelog.short_keys import LONGEST_REMEMBERED
 from kproxy.statelog.state_log_fold import NO_CLAIM, NO_OFFSET, Outcome
 from kproxy.wire.messages.kproxy_group_configs_key import KproxyGroupConfigsKey
@@ -85,6 +91,7 @@ class GroupLogFold:
     """
 
     __slots__ = (
+        "_assignments",
         "_displaced",
         "_groups",
         "_is_skipping",
@@ -100,6 +107,7 @@ class GroupLogFold:
         self._groups: dict[GroupId, dict[RecordPlace, StoredRecord]] = {}
         self._slot: dict[RecordPlace, StoredRecord] = {}
         self._displaced: dict[RecordPlace, bytes] = {}
+        self._assignments = SharedAssignments()
         self.claim_epoch = NO_CLAIM
         """The claim that counts; -1 before any."""
         self.claim: Claim | None = None
@@ -185,7 +193,8 @@ class GroupLogFold:
         """
         self._pass(record.offset)
         try:
-            return self._take(decode_group_record(record), key=record.key or b"", offset=record.offset)
+            decoded = self._with_shared_sets(decode_group_record(record))
+            return self._take(decoded, key=record.key or b"", offset=record.offset)
         except CorruptStateRecord as corrupt:
             if self._is_skipping and not isinstance(corrupt, UnsupportedStateRecord):
                 return Outcome.SKIPPED_CORRUPT
@@ -198,7 +207,16 @@ class GroupLogFold:
             CorruptStateRecord: it names a claim that cannot be.
         """
         self._pass(offset)
+        if self._assignments:
+            self._assignments.forget()  # what was made here has shared ones already
         return self._take(decoded, key=key, offset=offset)
+
+    def _with_shared_sets(self, decoded: DecodedGroupRecord) -> DecodedGroupRecord:
+        record = decoded.record
+        if not isinstance(record, CurrentMemberAssignment | TargetAssignmentMember):
+            return decoded
+        shared = replace(record, assigned=self._assignments.shared(record.assigned))
+        return replace(decoded, record=shared)
 
     def _pass(self, offset: int) -> None:
         assert offset > self.applied_offset, f"offset {offset} after {self.applied_offset}"

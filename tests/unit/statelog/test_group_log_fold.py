@@ -7,11 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
-from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId
+from kproxy.share.identifiers import (
+    AssignmentEpoch,
+    GroupEpoch,
+    GroupId,
+    MemberEpoch,
+    MemberId,
+    TopicIdPartition,
+)
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_log_fold import GroupLogFold, place_of
-from kproxy.statelog.group_parts import GroupMetadata, TargetAssignmentMetadata, parts_of
+from kproxy.statelog.group_parts import (
+    CurrentMemberAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    TargetAssignmentMember,
+    TargetAssignmentMetadata,
+    parts_of,
+)
 from kproxy.statelog.group_records import (
     DecodedGroupRecord,
     GroupConfigs,
@@ -24,7 +38,7 @@ from kproxy.statelog.group_records import (
 )
 from kproxy.statelog.state_log_fold import Outcome
 from kproxy.wire.records import Record
-from tests.in_memory.group_images import GROUP, images
+from tests.in_memory.group_images import GROUP, ORDERS, images
 
 FOREIGN = Record(b"\x00\x63whatever", b"\x00\x00")
 
@@ -320,3 +334,30 @@ def test_a_key_that_kproxy_would_write_otherwise_stays_as_it_stands_in_the_log()
     stored = fold.find(place_of(metadata))
     assert stored is not None
     assert stored.key == key
+
+
+# ---- members of a large group have the same partitions
+
+
+def test_members_that_the_log_gives_the_same_partitions_have_them_once() -> None:
+    """To put together 400 sets of 10,000 partitions took half a second in one turn."""
+    # Given
+    said: list[GroupRecord] = [a_group(1)]
+    for number in range(3):
+        member_id, last = MemberId(f"m{number}"), 100 - number // 2
+        assigned = frozenset(TopicIdPartition(ORDERS, each) for each in range(last))
+        said += [
+            MemberMetadata(GROUP, member_id, None, "c", "h", frozenset()),
+            TargetAssignmentMember(GROUP, member_id, assigned),
+            CurrentMemberAssignment(GROUP, member_id, MemberEpoch(1), MemberEpoch(0), assigned),
+        ]
+
+    # When
+    image = replayed(a_claim(), *(a_record(each, offset) for offset, each in enumerate(said, 1))).image(GROUP)
+
+    # Then
+    assert image is not None
+    sets = [*image.target.values(), *(member.assigned for member in image.members.values())]
+    assert [len(each) for each in image.target.values()] == [100, 100, 99]
+    assert len(set(map(id, sets))) == 2
+    assert len({id(partition) for each in sets for partition in each}) == 100
