@@ -1,7 +1,6 @@
 """The parts of a share group as the messages of Kafka's record types 10 to 15, and back."""
 
 import struct
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias, TypeVar
 
@@ -177,10 +176,16 @@ def _member_messages(
 
 
 def _by_topic(assigned: Iterable[TopicIdPartition], entry_class: type[A]) -> list[A]:
-    partitions: defaultdict[TopicId, list[int]] = defaultdict(list)
+    partitions: dict[TopicId, list[int]] = {}
     for topic_id, number in assigned:
-        partitions[topic_id].append(number)
-    return [entry_class(topic_id, sorted(numbers)) for topic_id, numbers in sorted(partitions.items())]
+        if topic_id in partitions:
+            partitions[topic_id].append(number)
+        else:
+            partitions[topic_id] = [number]
+    for numbers in partitions.values():
+        if len(numbers) > 1:
+            numbers.sort()
+    return [entry_class(topic_id, partitions[topic_id]) for topic_id in sorted(partitions)]
 
 
 def _state_partition_value(part: StatePartitionMetadata) -> ShareGroupStatePartitionMetadataValue:
