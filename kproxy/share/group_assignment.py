@@ -151,7 +151,7 @@ class GroupAssignment:
         self._under_way = WorkUnderWay(self._round(computes=computes, on_computed=on_computed))
 
     def give_up_round(self) -> None:
-        """Drop what has begun and is not over, for the group begins another round."""
+        """Drop what has begun and is not over: the group begins another round, or goes, and the work has hold of it."""
         self._under_way, self._rounds.is_under_way = None, False
 
     def go_on(self, now_ms: int, *, at_most: int) -> int:

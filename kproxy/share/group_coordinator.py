@@ -106,7 +106,7 @@ class GroupCoordinator:
         """
         group = ShareGroup.restore(image, limits, now_ms=now_ms, names=self.names)
         if (known_before := self._groups.put(group)) is not None:
-            known_before.topics.leave()
+            known_before.leave()
         for member in group.members.values():
             known = None if replaced is None else replaced.members.get(member.member_id)
             if known is not None:
@@ -119,7 +119,7 @@ class GroupCoordinator:
     def forget(self, group_id: GroupId) -> ShareGroup | None:
         """Forget a group, because it may differ from what is durable, and return it; None when there is none."""
         if (group := self._groups.pop(group_id)) is not None:
-            group.topics.leave()
+            group.leave()
         return group
 
     def topic_names(self, heartbeat: Heartbeat) -> frozenset[str]:

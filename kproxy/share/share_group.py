@@ -190,7 +190,10 @@ class ShareGroup:
         if heartbeat.is_joining or has_new_subscription:
             self._assignment.await_round(member, now_ms)
         member.hear(limits, now_ms)
-        return self._initializations(limits, now_ms)
+        begun = tuple(self.topics.begin_initializations(self.group_id, self.group_epoch, limits, now_ms))
+        if begun:
+            self.note_change()
+        return begun
 
     def answer(
         self,
@@ -250,8 +253,7 @@ class ShareGroup:
         due_ms = self.next_round_ms
         if self._assignment.is_under_way or due_ms is None or due_ms > now_ms:
             return done
-        self._begin_round(now_ms)
-        return done + self._assignment.go_on(now_ms, at_most=at_once)
+        return done + self._begin_round(now_ms, at_most=at_once)
 
     def take_called(self) -> tuple[MemberId, ...]:
         """Return, once, the members whose held heartbeats are to be answered now."""
@@ -285,6 +287,11 @@ class ShareGroup:
         """Allow `keys`, whose durable state now exists, to be assigned; not those whose topic was deleted."""
         if self.topics.state_partitions.finish(keys):
             self.note_change()
+
+    def leave(self) -> None:
+        """Be none of the process any more: its names do not count, and a round, which would keep it, is given up."""
+        self.topics.leave()
+        self._assignment.give_up_round()
 
     def begin_deletion(self) -> None:
         """Give up the group, which has no members. What is `deleting` in its image is to be deleted first."""
@@ -329,18 +336,12 @@ class ShareGroup:
         self._note_member(member)
         return self.topics.subscribe(before, names)
 
-    def _initializations(self, limits: GroupLimits, now_ms: int) -> tuple[TopicInitialization, ...]:
-        """Mark as initializing, and return, what is neither initialized nor recently begun."""
-        begun = tuple(self.topics.begin_initializations(self.group_id, self.group_epoch, limits, now_ms))
-        if begun:
-            self.note_change()
-        return begun
-
-    def _begin_round(self, now_ms: int) -> None:
-        """Begin a round for the group as it is now: others may change it before that is over."""
+    def _begin_round(self, now_ms: int, *, at_most: int) -> int:
+        """Begin a round for the group as it is now; others may change it before it is over. Return how much is done."""
         computes = self._is_stale and self._assignment.may_compute(now_ms)
         take_over = partial(self._take_over, AssignmentEpoch(self.group_epoch))
         self._assignment.begin_round(now_ms, computes=computes, on_computed=take_over)
+        return self._assignment.go_on(now_ms, at_most=at_most)
 
     def _take_over(self, epoch: AssignmentEpoch) -> None:
         """Let a target assignment that was computed for the group at `epoch` be the one that counts."""
@@ -354,8 +355,7 @@ class ShareGroup:
         Kafka tells no member epoch 0: who was told it would seem to join again and again.
         """
         if not self._assignment.is_under_way:
-            self._begin_round(now_ms)
-            self._assignment.go_on(now_ms, at_most=PLACES_AT_ONCE)
+            self._begin_round(now_ms, at_most=PLACES_AT_ONCE)
         if self.assignment_epoch == 0:
             self._assignment.give_up_round()
             self._take_over(AssignmentEpoch(self.group_epoch))

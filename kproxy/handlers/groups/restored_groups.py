@@ -84,6 +84,7 @@ class RestoredGroups:
         self._work()
 
     def _let_go(self, groups: Collection[ShareGroup]) -> None:
+        """Count their names no more, now; the rest of them is taken apart bit by bit."""
         names = self._coordinator.names
         for group in groups:
             if not names.count:
@@ -128,6 +129,7 @@ class RestoredGroups:
                 self._gone.append(gone)
         elif isinstance(gone, ShareGroup):
             self._held.call_group(gone)
+            gone.leave()
             return _work_on(gone.members.values())
         return 1
 
