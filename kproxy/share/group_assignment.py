@@ -151,7 +151,14 @@ class GroupAssignment:
         self._under_way = WorkUnderWay(self._round(computes=computes, on_computed=on_computed))
 
     def give_up_round(self) -> None:
-        """Drop what has begun and is not over: the group begins another round, or goes, and the work has hold of it."""
+        """Drop what has begun and is not over: the group begins another round, or goes, and the work has hold of it.
+
+        Who waits for the round after this one waits for the next.
+        """
+        if self._rounds.is_under_way:
+            for member in self._members.values():
+                if member.awaited_round is not None:
+                    member.awaited_round = min(member.awaited_round, self._rounds.count + 1)
         self._under_way, self._rounds.is_under_way = None, False
 
     def go_on(self, now_ms: int, *, at_most: int) -> int:
@@ -161,7 +168,7 @@ class GroupAssignment:
             return 0
         done = under_way.go_on(at_most)
         if under_way.is_over:
-            self.give_up_round()
+            self._under_way = None
         return done
 
     def is_worked_on(self, now_ms: int) -> bool:

@@ -150,6 +150,14 @@ class RoundsInPortions(RuleBasedStateMachine):
             assert epochs[0] >= epochs[1]
             self.epochs = epochs
 
+    @invariant()
+    def nobody_waits_for_more_than_the_next_round(self) -> None:
+        """Or for the one after it, who came when one was under way."""
+        if self.group is not None:
+            rounds = self.group._assignment._rounds
+            awaited = [member.awaited_round or 0 for member in self.group.members.values()]
+            assert max(awaited, default=0) <= rounds.count + 1 + rounds.is_under_way
+
     # ---- how
 
     def say(self, heartbeat: Heartbeat) -> None:

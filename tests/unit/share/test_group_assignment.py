@@ -149,6 +149,22 @@ def test_a_join_is_held_until_its_round(group: Group) -> None:
     assert held_until_ms(group, alice, 0, must_tell=True, is_stale=False) is None
 
 
+def test_who_joins_during_a_round_that_is_given_up_is_called_by_the_next_one(group: Group) -> None:
+    # Given
+    group.join(ALICE, now_ms=0)
+    group.assignment.begin_round(50, computes=True, on_computed=lambda: None)
+    bob = group.join(BOB, now_ms=50)
+    bob.subscribed_topic_names = frozenset(["none such"])
+    group.assignment.await_round(bob, now_ms=50)
+    group.assignment.give_up_round()
+
+    # When
+    called = group.round(50)
+
+    # Then
+    assert BOB in called, "although there is nothing for him"
+
+
 def test_a_join_that_would_get_nothing_yet_is_held_until_the_assignment_interval_is_over(
     group: Group,
 ) -> None:
