@@ -180,9 +180,14 @@ class GroupAssignment:
         return self._rounds.may_compute(self._limits, now_ms)
 
     def is_outdated(self) -> bool:
-        """Whether partitions were initialized, or lost their state, since the target assignment was computed."""
+        """Whether partitions were initialized, or lost their state, since the target assignment was computed.
+
+        What is equal is held once, so that it is compared once.
+        """
         assignable = self._topics.assignable()
-        return assignable is not self.assigned_from and assignable != self.assigned_from
+        if assignable is not self.assigned_from and assignable == self.assigned_from:
+            self.assigned_from = assignable
+        return assignable is not self.assigned_from
 
     def _round(self, *, computes: bool, on_computed: Callable[[], object]) -> Portions[None]:
         yield from self._coverage.counting()

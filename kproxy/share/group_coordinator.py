@@ -177,8 +177,10 @@ class GroupCoordinator:
         return initializations
 
     def initialized(self, group_id: GroupId, keys: Iterable[SharePartitionKey]) -> None:
-        """Allow `keys`, whose durable state now exists, to be assigned."""
-        self._group(group_id).initialized(keys)
+        """Allow `keys`, whose durable state now exists, to be assigned, whatever became of who wanted them."""
+        group = self._group(group_id)
+        group.initialized(keys)
+        self._note_round(group)
 
     def initialization_failed(self, group_id: GroupId, keys: Iterable[SharePartitionKey]) -> None:
         """Let the next heartbeat ask again for `keys`."""

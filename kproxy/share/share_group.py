@@ -93,7 +93,7 @@ class ShareGroup:
         2. The topics are those that the group saw last, so that the group epoch does not rise because the next
            heartbeat asks the cluster again.
         3. What the target assignment was computed from is what it hands out: every assignable partition is
-           with somebody. If more was initialized since, the next heartbeat computes another one.
+           with somebody. If more was initialized since, the next round computes another one.
         4. What was initializing is initialized again by the next heartbeat.
         5. Members are counted on for as long as they have to be heard again: one heartbeat interval.
         """
@@ -139,7 +139,7 @@ class ShareGroup:
     @property
     def next_round_ms(self) -> int | None:
         """When `assign` has something to do; None when nothing asks for it."""
-        return self._assignment.next_round_ms(is_stale=self._is_stale)
+        return self._assignment.next_round_ms(is_stale=self._is_stale or self._assignment.is_outdated())
 
     def image(self) -> ShareGroupImage:
         """Return what must outlive the process; the same object as long as nothing of it changes."""

@@ -209,6 +209,7 @@ class ShareGroupHeartbeatHandler:
             if write.is_current:
                 self._coordinator.initialized(group_id, beginning.done)
                 self._coordinator.initialization_failed(group_id, beginning.failed)
+                self._held.follow()
         await self._report(failures, context)
         write.require_current()
 

@@ -31,7 +31,7 @@ class Group:
         state = StatePartitionMetadata()
         state.begin("paid", PAID, retry_interval_ms=1, now_ms=0)
         state.finish([TopicIdPartition(TOPIC, 0), TopicIdPartition(TOPIC, 1)])
-        topics = GroupTopics(state)
+        topics = self.topics = GroupTopics(state)
         topics.subscribe(frozenset(), frozenset(["paid"]))
         topics.learn({"paid": PAID})
         self.members: dict[MemberId, ShareGroupMember] = {}
@@ -221,6 +221,21 @@ def test_restored_members_are_counted_on_for_one_heartbeat_interval(group: Group
     assert due_ms == 5_100
     assert called == (BOB,)
     assert group.assignment.share_of(bob) == alice.assigned | bob.assigned
+
+
+def test_what_a_restored_group_may_assign_is_compared_once_with_what_it_was_assigned_from(
+    group: Group,
+) -> None:
+    # Given
+    member_id, topics = group.join(ALICE, now_ms=0).member_id, group.topics
+    group.assignment.restore({member_id: everything(topics)}, LIMITS, now_ms=0)
+
+    # When
+    is_outdated = group.assignment.is_outdated()
+
+    # Then
+    assert not is_outdated
+    assert group.assignment.assigned_from is topics.assignable()
 
 
 def test_a_subscription_is_gone_through_as_often_however_many_topics_change_hands() -> None:

@@ -1,12 +1,18 @@
 """Heartbeats that are held: members that start together share at once, and nobody's partitions stand still."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import UnwritableStateRecord
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import GroupLimits
-from tests.unit.handlers.held_heartbeat_world import DELAY_MS, HeldWorld
+from tests.unit.handlers.held_heartbeat_world import DELAY_MS, HeldMember, HeldWorld
 from tests.worlds.answer_budgets import NoRoomToWait
+from tests.worlds.share_group_world import ORDERS
 from tests.worlds.waiting import until_all_wait
 
 
@@ -359,3 +365,33 @@ async def test_a_late_heartbeat_of_a_closed_connection_takes_no_partition_from_a
     # Then
     assert world.told() == before
     assert len(world.waits) == 2
+
+
+async def lose_the_connection(member: HeldMember) -> None:
+    member.member.caller.is_gone = True
+    await member.member.disconnect()
+
+
+@pytest.mark.parametrize("go", [HeldMember.leave, lose_the_connection])
+async def test_partitions_whose_state_begins_when_the_member_that_brought_them_is_gone_are_told_the_others(
+    go: Callable[[HeldMember], Awaitable[None]],
+) -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice")
+    await world.pass_time(100)
+    may_begin = world.state_log.hold_initializations = asyncio.Event()
+    world.metadata.create_topic("orders", ORDERS, partition_count=5)
+    world.join("bob")
+    await until_all_wait()
+    await go(world.members["bob"])
+    await world.pass_time(2_000)
+    before = world.told()["alice"]
+
+    # When
+    may_begin.set()
+    await world.pass_time(1_500)
+
+    # Then
+    assert before == [0, 1, 2, 3]
+    assert world.told()["alice"] == [0, 1, 2, 3, 4]
