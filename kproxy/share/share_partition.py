@@ -253,6 +253,8 @@ class SharePartition:
         assert refused.reversal is not None, "no change of a share-partition"
         for lock in undo(refused.reversal, self._ranges, self._batches):
             self._keep(lock)
+        self._forget_void_locks()
+        self._cut = None if self._ranges else self._cut  # what it remembers is in flight again
 
     def release(
         self, member_id: MemberId, *, node_id: int = BOOTSTRAP_NODE_ID, session_number: int = 0

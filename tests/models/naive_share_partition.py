@@ -140,15 +140,16 @@ class NaiveSharePartition:
             first, budget_left = self.end, budget - len(taken)
             if self.cut is not None:
                 first = min(first, max(extents[0][0], self.cut[0]))
-            self.cut = None
+            self.cut, end = None, first
             for batch in self._new_batches(extents, first, last, budget_left, reach):
                 for offset in range(batch[0], batch[1] + 1):
                     if offset >= self.start:
                         self.records[offset] = Record(AVAILABLE, 0, batch)
                     else:
                         below[offset] = Record(AVAILABLE, 0, batch)
-                self.end = batch[1] + 1
-            taken += range(first, min(self.end, first + budget_left) if reach.is_record_limit else self.end)
+                end = batch[1] + 1
+            self.end = max(self.end, end)
+            taken += range(first, min(end, first + budget_left) if reach.is_record_limit else end)
         for offset in taken:
             record = below.get(offset) or self.records[offset]
             record.state, record.count = ACQUIRED, record.count + 1
@@ -367,6 +368,7 @@ class NaiveSharePartition:
         """Records are held again, unless somebody holds them; what else was passed is done with."""
         if not undo.records:
             return  # it stays as it is
+        self.cut = None if undo.start < self.start else self.cut
         for offset in range(undo.start, self.start):
             self.records[offset] = undo.passed.get(offset) or Record(ARCHIVED, 1, (offset, offset))
         self.records = dict(sorted(self.records.items()))

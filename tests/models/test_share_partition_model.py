@@ -170,6 +170,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         assert [(run.first_offset, run.last_offset, run.delivery_count) for run in acquired] == expected
         offsets = {offset for first, last, _ in expected for offset in range(first, last + 1)}
         assert not self.accepted & offsets
+        assert all(self.naive.records[o].state is ACQUIRED for o in offsets if o >= self.naive.start)
         if reach.is_record_limit:
             assert len(offsets) <= reach.max_records
 

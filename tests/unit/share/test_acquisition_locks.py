@@ -19,6 +19,7 @@ from tests.worlds.share_builders import (
     RENEW,
     a_share_partition,
     fetch,
+    in_flight,
     say,
 )
 
@@ -199,6 +200,42 @@ def test_records_that_were_passed_by_locks_that_ended_are_not_taken_for_a_hole()
     assert holders == [(0, 4, RecordState.ARCHIVED, None), (5, 9, RecordState.ACQUIRED, BOB)]
     with pytest.raises(InvalidRecordState):
         share_partition.acknowledge(ALICE, say(0, 4, ACCEPT), now_ms=30_001)
+
+
+def test_no_lock_is_kept_of_a_change_that_is_taken_back_when_nothing_can_be_held_again() -> None:
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 0))
+    delta = share_partition.release(ALICE)
+    fetch(share_partition, ALICE, (0, 0), aborted=[(0, 0)])
+
+    # When
+    share_partition.take_back(delta)
+
+    # Then
+    assert in_flight(share_partition) == [(0, 0, "ARCHIVED", 2)]
+    assert share_partition.next_deadline_ms() is None
+
+
+def test_who_gets_a_record_batch_that_was_cut_may_acknowledge_it_behind_a_refused_release() -> None:
+    """Records before the cut are in flight again, so what it is told begins behind all that is in flight."""
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 0))
+    delta = share_partition.release(ALICE)
+    share_partition.move_start(6)
+    share_partition.take_back(delta)
+
+    # When
+    told = fetch(share_partition, ALICE, (5, 6))
+    share_partition.acknowledge(ALICE, say(told[0].first_offset, told[-1].last_offset, ACCEPT), now_ms=1)
+
+    # Then
+    assert in_flight(share_partition) == [
+        (0, 0, "ACQUIRED", 1),
+        (1, 5, "ARCHIVED", 1),
+        (6, 6, "ACKNOWLEDGED", 1),
+    ]
 
 
 def test_what_another_member_acquired_meanwhile_stays_with_it() -> None:
