@@ -1,0 +1,1 @@
+"""What becomes of changes whose writes are refused. Pure, as all of `share`."""
