@@ -1,4 +1,4 @@
-"""What a member says of records that it acquired: whether it may, and what becomes of them.
+"""What a member says of records that it acquired: whether it may, what becomes of them, and how that is undone.
 
 Source: KIP-932, "Acknowledge"; KIP-1222 (RENEW); `SharePartition.acknowledge`,
 `KafkaApis.validateAcknowledgementBatches`.
@@ -19,10 +19,9 @@ from kproxy.share.offset_ranges import (
     OffsetRanges,
 )
 from kproxy.share.record_state import AcknowledgeType, RecordState
+from kproxy.share.redelivery import DeliveryBatches
 
 _GAP: Final = int(AcknowledgeType.GAP)
-_ACCEPT: Final = int(AcknowledgeType.ACCEPT)
-_RELEASE: Final = int(AcknowledgeType.RELEASE)
 _REJECT: Final = int(AcknowledgeType.REJECT)
 _RENEW: Final = AcknowledgeType.RENEW
 _AVAILABLE: Final = RecordState.AVAILABLE
@@ -31,10 +30,6 @@ _ACKNOWLEDGED: Final = RecordState.ACKNOWLEDGED
 _ARCHIVED: Final = RecordState.ARCHIVED
 _STATES: Final = (_ARCHIVED, _ACKNOWLEDGED, None, _ARCHIVED)
 """What becomes of a record by the type of its acknowledgement; of one that is released `state_after_attempt` tells."""
-
-_WIDE: Final = 1_000
-_ALIKE_BUT_FOR_GAPS: Final = ({_GAP, _ACCEPT}, {_GAP, _RELEASE}, {_GAP, _REJECT})
-"""Acknowledgements of all that there is in a record batch of which much was compacted away."""
 
 
 class AcknowledgementBatch(Protocol):
@@ -196,7 +191,6 @@ class Acknowledgement:
     def _plan_from(self, first_offset: int, batch: AcknowledgementBatch) -> None:
         """Plan what the batch says from `first_offset` on, all of which is in flight."""
         last_offset = batch.last_offset
-        batch = over_gaps(first_offset, last_offset, batch)
         runs = self._ranges.clipped(first_offset, last_offset)
         if runs[-1].is_hole:
             raise InvalidRequest(f"there is no record at offset {last_offset}")
@@ -285,8 +279,7 @@ class Acknowledgement:
             return
         after = self._ranges.copy()
         after.rewrite(self.rewrites)
-        if next(self.settled_runs(), None) is not None:  # the start offset moves with a write only
-            after.drop_terminal_prefix()
+        after.drop_terminal_prefix()
         is_renewing = self.has_renewed and len(after) >= MOST_RUNS_AT_ONCE
         if is_renewing or len(after) > max(MOST_RUNS, len(self._ranges)):
             self.rewrites, self._renewed = [], []
@@ -314,30 +307,6 @@ def _settled_of(before: Sequence[InFlightRange], after: Sequence[InFlightRange])
     return settled
 
 
-@dataclass(frozen=True, slots=True)
-class _SaidAlike:
-    """The same of all offsets."""
-
-    first_offset: int
-    last_offset: int
-    acknowledge_types: tuple[int]
-
-
-def over_gaps(first_offset: int, last_offset: int, batch: AcknowledgementBatch) -> AcknowledgementBatch:
-    """Return what `batch` says of these offsets of it, both inclusive: with one type, if it says GAP besides.
-
-    A client that acknowledges whole record batches says GAP of what was compacted away in between. In 25,000 offsets
-    that may be every other one, and would cut them into as many runs. There is no record at a gap, so it is settled as
-    the records around it are. In few offsets it is left alone: there it is archived, as on a stock broker.
-    """
-    types = batch.acknowledge_types
-    if len(types) <= _WIDE or last_offset - first_offset < _WIDE:
-        return batch
-    kinds = set(types[first_offset - batch.first_offset : last_offset - batch.first_offset + 1])
-    is_alike = kinds in _ALIKE_BUT_FOR_GAPS
-    return _SaidAlike(first_offset, last_offset, (max(kinds),)) if is_alike else batch
-
-
 def equal_types(
     first_offset: int, last_offset: int, batch: AcknowledgementBatch
 ) -> Iterable[tuple[int, int]]:
@@ -359,3 +328,68 @@ def state_after_attempt(run: InFlightRange, limits: ShareLimits) -> RecordState:
     AVAILABLE again, or ARCHIVED when it was delivered as often as the limit allows. The count stays.
     """
     return _AVAILABLE if run.delivery_count < limits.delivery_count_limit else _ARCHIVED
+
+
+@dataclass(slots=True)
+class Reversal:
+    """What a change has to be undone with.
+
+    `runs` are the offsets that it changed, as they were before it, none if it stays changed. The start offset, that
+    from before is `start_offset`, passed `passed_runs` by it, as they are after it, and delivery batches that began at
+    `passed_batches`, which have the one behind them, too.
+    """
+
+    start_offset: int
+    runs: Sequence[InFlightRange]
+    passed_runs: Sequence[InFlightRange]
+    passed_batches: Sequence[int]
+
+    @property
+    def run_count(self) -> int:
+        """What to undo it costs."""
+        return len(self.runs) + len(self.passed_runs)
+
+
+def undo(reversal: Reversal, ranges: OffsetRanges, batches: DeliveryBatches) -> list[AcquisitionLock]:
+    """Put back what `reversal` says, and return the locks under which records are held again, each once.
+
+    What was acquired or renewed meanwhile stays as it is, also if that lock has ended. What else was passed below the
+    start offset is done with, as it was. Source: `SharePartition.rollbackOrProcessStateUpdates`.
+    """
+    if not reversal.runs:
+        return []
+    if reversal.start_offset < ranges.start_offset:
+        ranges.prepend(_passed_below(ranges.start_offset, reversal))
+    batches.begin_again(reversal.passed_batches)
+    runs = ranges.clipped(reversal.runs[0].first_offset, reversal.runs[-1].last_offset)
+    ranges.replace(list(_put_back(runs, reversal.runs)))
+    return list(dict.fromkeys(before.lock for before in reversal.runs if before.lock is not None))
+
+
+def _passed_below(start_offset: int, reversal: Reversal) -> Iterator[InFlightRange]:
+    """Yield what lies between: records that were passed later, by what is not undone, are archived."""
+    yield from reversal.passed_runs
+    first_left = reversal.passed_runs[-1].last_offset + 1 if reversal.passed_runs else reversal.start_offset
+    if first_left < start_offset:
+        yield InFlightRange(first_left, start_offset - 1, _ARCHIVED, 1, None)
+
+
+def _put_back(runs: Iterable[InFlightRange], before: Sequence[InFlightRange]) -> Iterator[InFlightRange]:
+    """Yield `runs` with `before`, which are inside them and ascending, in place of the same offsets."""
+    index = 0
+    for run in runs:
+        first_left = run.first_offset
+        while index < len(before) and before[index].first_offset <= run.last_offset:
+            was = before[index]
+            if first_left < was.first_offset:
+                yield run.part(first_left, was.first_offset - 1)
+                first_left = was.first_offset
+            last_offset = min(was.last_offset, run.last_offset)
+            is_later = run.lock is not None or run.delivery_count > was.delivery_count
+            yield (run if is_later else was).part(first_left, last_offset)
+            first_left = last_offset + 1
+            if was.last_offset > last_offset:
+                break
+            index += 1
+        if first_left <= run.last_offset:
+            yield run.part(first_left, run.last_offset)

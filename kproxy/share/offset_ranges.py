@@ -16,9 +16,8 @@ from kproxy.share.record_state import RecordState
 
 MOST_RUNS: Final = 10_000
 """An acknowledgement that cuts runs leaves no more than these in a window: as many as records may be in flight of a
-share-partition (`share.partition.max.record.locks` at its highest). A window can be cut into more, as it reaches to the
-end of the record batch that fills it. What goes through all of them is one turn of the event loop, and one record of
-the state log."""
+share-partition (`share.partition.max.record.locks` at its highest). Only a wide record batch at the end of a window
+could be cut into more. What goes through all of them is one turn of the event loop, and one record of the state log."""
 
 MOST_RUNS_AT_ONCE: Final = 12_000
 """So many runs one acknowledgement may settle. And with so many of which any is held nothing more is acquired from a

@@ -14,7 +14,7 @@ from typing import Final
 
 from kproxy.errors import SharePartitionFenced
 from kproxy.share.aborted_records import archive_aborted, archive_missing, without_aborted
-from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch
+from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, Reversal, undo
 from kproxy.share.acquisition import AcquiredRange, NewOffsets, still_held
 from kproxy.share.acquisition_locks import AcquisitionLocks, end_attempts
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
@@ -24,7 +24,6 @@ from kproxy.share.offset_ranges import MOST_RUNS_AT_ONCE, AcquisitionLock, InFli
 from kproxy.share.operators.settlement import OperatorAction, OperatorSettlement
 from kproxy.share.record_state import RecordState
 from kproxy.share.redelivery import DeliveryBatches, Redelivery, RedeliveryTerms
-from kproxy.share.refusals.reversal import Reversal, undo
 from kproxy.share.share_partition_view import SharePartitionView, view_of_window
 from kproxy.share.state_batches import LARGEST_COUNT, NO_CHANGE, StateBatch, StateDelta, loaded_runs
 
@@ -381,7 +380,8 @@ class SharePartition:
             StateBatch(run.first_offset, run.last_offset, run.state, run.delivery_count)
             for run in joined(changed)
         )
-        return StateDelta(start_offset, complete_count, batches, Reversal(start_offset, before, *passed))
+        reversal = Reversal(start_offset, before, *passed)
+        return StateDelta(start_offset, complete_count, batches, reversal)
 
     def _forget_void_locks(self) -> None:
         if not self._ranges.is_held:

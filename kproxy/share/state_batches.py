@@ -7,10 +7,10 @@ from operator import attrgetter
 from typing import Final
 
 from kproxy.errors import UnusableShareState
+from kproxy.share.acknowledgement import Reversal
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.offset_ranges import InFlightRange
 from kproxy.share.record_state import RecordState
-from kproxy.share.refusals.reversal import Reversal
 
 UNKNOWN_START_OFFSET: Final = -1
 """The start offset of a share-partition whose `share.auto.offset.reset` was not applied yet."""

@@ -8,7 +8,6 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRecordState, InvalidRequest
 from kproxy.share import share_partition as share_partition_module
-from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import MOST_RUNS, MOST_RUNS_AT_ONCE
 from kproxy.share.record_state import RecordState
 from kproxy.share.share_partition import SharePartition
@@ -17,7 +16,6 @@ from tests.worlds.share_builders import (
     ACCEPT,
     ALICE,
     BOB,
-    GAP,
     REJECT,
     RELEASE,
     RENEW,
@@ -90,57 +88,6 @@ def test_an_acknowledgement_that_cuts_a_window_into_very_many_runs_changes_nothi
     # Then
     assert refusal.value.error_code is ErrorCode.INVALID_REQUEST
     assert share_partition.view() == before
-
-
-@pytest.mark.parametrize(
-    ("acknowledge_type", "left"),
-    [
-        pytest.param(ACCEPT, [], id="accepted"),
-        pytest.param(REJECT, [], id="rejected"),
-        pytest.param(RELEASE, [(0, LAST, "AVAILABLE", 1)], id="released"),
-    ],
-)
-def test_a_record_batch_of_which_much_was_compacted_away_may_be_acknowledged_whole(
-    acknowledge_type: int, left: list[tuple[int, int, str, int]]
-) -> None:
-    # Given
-    share_partition = a_wide_window()
-
-    # When
-    delta = share_partition.acknowledge(ALICE, [alternating(0, LAST, acknowledge_type, GAP)], now_ms=1)
-
-    # Then
-    assert [(batch.first_offset, batch.last_offset) for batch in delta.batches] == [(0, LAST)]
-    assert in_flight(share_partition) == left
-
-
-def test_two_compacted_record_batches_may_be_acknowledged_in_any_order() -> None:
-    # Given
-    share_partition = a_share_partition(limits=ShareLimits(partition_max_record_locks=10_000))
-    fetch(share_partition, ALICE, (0, 8_999))
-    fetch(share_partition, ALICE, (9_000, 17_999))
-
-    # When
-    share_partition.acknowledge(ALICE, [alternating(9_000, 17_999, ACCEPT, GAP)], now_ms=1)
-    share_partition.acknowledge(ALICE, [alternating(0, 8_999, ACCEPT, GAP)], now_ms=1)
-
-    # Then
-    assert (share_partition.start_offset, share_partition.run_count) == (18_000, 0)
-
-
-def test_a_renewal_passes_nothing_so_what_is_done_with_before_it_counts() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 0), (1, LAST), aborted=[(0, 0)])
-    renewals = one_by_one([*range(2, MOST_RUNS - 1, 2), LAST], RENEW)
-
-    # When
-    with pytest.raises(InvalidRequest, match=f"^{MOST_RUNS + 1} runs"):
-        share_partition.acknowledge(ALICE, renewals, now_ms=1)
-
-    # Then
-    share_partition.acknowledge(ALICE, renewals[1:], now_ms=1)
-    assert share_partition.run_count == MOST_RUNS - 1
 
 
 def test_no_window_within_its_limit_is_refused_anything() -> None:

@@ -83,8 +83,6 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/net/counting.py": "a protocol",
     "kproxy/application/process/watches.py": "wiring; every test of a running kproxy",
     "kproxy/telemetry/share_group_metrics.py": "a table; tests/unit/telemetry/test_metric_table.py",
-    "kproxy/share/refusals/reversal.py": "tests/properties/test_refused_changes.py, "
-    "tests/models/test_share_partition_model.py",
     "kproxy/net/peers/peer_limits.py": "data only; met in tests/unit/net/peers/test_lost_peers.py, "
     "tests/unit/net/peers/test_left_at_peers.py and tests/unit/net/peers/test_decoded_fetches.py",
 }

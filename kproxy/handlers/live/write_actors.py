@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeVar
 
-from kproxy.share.acknowledgement import AcknowledgementBatch, equal_types, over_gaps
+from kproxy.share.acknowledgement import AcknowledgementBatch, equal_types
 from kproxy.share.identifiers import MemberId
 from kproxy.share.operators.settlement import OperatorSettlement
 from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
@@ -190,8 +190,7 @@ def _said(
         )
         if first_offset > last_offset:
             continue
-        said = over_gaps(first_offset, last_offset, batch)
-        for acknowledge_type, count in equal_types(first_offset, last_offset, said):
+        for acknowledge_type, count in equal_types(first_offset, last_offset, batch):
             if acknowledge_type != _RENEW:
                 yield first_offset, first_offset + count - 1, acknowledge_type
             first_offset += count

@@ -67,21 +67,6 @@ def test_an_acknowledgement_has_an_actor_for_each_type_releases_at_the_limit_apa
     )
 
 
-def test_gaps_in_a_wide_record_batch_have_the_type_of_the_records_around_them() -> None:
-    # Given
-    said = [SaidBatch(0, 1_999, [ACCEPT, GAP] * 1_000), SaidBatch(2_000, 2_001, [ACCEPT, GAP])]
-    delta = a_delta((0, 2_000, ACKNOWLEDGED), (2_001, 2_001, ARCHIVED))
-
-    # When
-    actors = acknowledged_by(ALICE, CLIENT, said, delta)
-
-    # Then
-    assert actors == (
-        an_actor(Cause.ACKNOWLEDGE, (0, 2_000), acknowledge_type=ACCEPT),
-        an_actor(Cause.ACKNOWLEDGE, (2_001, 2_001), acknowledge_type=GAP),
-    )
-
-
 def test_what_was_renewed_and_then_settled_in_one_request_has_the_type_that_settled_it() -> None:
     # Given
     said = [SaidBatch(0, 5, [RENEW]), SaidBatch(5, 9, [REJECT])]
