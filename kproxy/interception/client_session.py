@@ -46,13 +46,7 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.sasl_watch import SASL_KEYS, SaslWatch
 from kproxy.interception.topic_changes import TopicChange, pass_and_tell
-from kproxy.interception.turns.turn_share import (
-    CommonShare,
-    TurnShare,
-    work_of_answer,
-    work_of_questions,
-    work_of_search,
-)
+from kproxy.interception.turns.turn_share import CommonShare, TurnShare, work_of_answer, work_of_questions
 from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -226,7 +220,7 @@ class ClientSession:
         if self.responses.awaits_turn:
             self.responses.release(in_long_turn=in_long_turn)
         elif self.is_paused:
-            self.requests.go_on(in_long_turn=in_long_turn)
+            self.requests.go_on(in_long_turn=in_long_turn, for_little=self.has_little_to_do)
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the broker. Raises PeerViolation."""
@@ -317,8 +311,8 @@ class ClientSession:
 
     def _follow(self, decided: HeldDecision, head: RequestHead, frame: memoryview) -> bool:
         match decided:
-            case Served(request, disposition, answer):
-                self._share.add(0 if answer is None else work_of_search(len(frame)))
+            case Served(request, disposition, answer, work):
+                self._share.spend(work)
                 slot = ResponseSlot(SlotKind.LOCAL, *head)
                 self.call = Call(slot, request, disposition, is_large(frame), len(frame), answer)
                 self.slots.append(slot)
@@ -330,7 +324,7 @@ class ClientSession:
                 self._answer_at_once(head, codecs.encode_response(*head, decided.answer))
             case _:
                 slots, frames = questions(head, decided, self._rewriter)
-                self._share.add(work_of_questions(len(slots)))
+                self._share.spend(work_of_questions(len(slots)))
                 self.slots.owe_together(slots, decoded_bytes(len(frame)))
                 self.requests.for_broker += frames
         return False
@@ -354,7 +348,7 @@ class ClientSession:
         self.requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
 
     def _answer_at_once(self, head: RequestHead, buffers: list[bytes | memoryview]) -> None:
-        self._share.add(work_of_answer(buffers))
+        self._share.spend(work_of_answer(buffers))
         self.slots.owe_answered(ResponseSlot(SlotKind.LOCAL, *head), buffers)
         self._settle_head()
 

@@ -23,6 +23,7 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.rewrites.shared_apis import is_shared
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.translations import FIRST_BATCHED, LOWEST_TRANSLATED, Translation, translate
+from kproxy.interception.turns.turn_share import work_of_search
 from kproxy.wire import codecs, group_ids
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -89,11 +90,12 @@ class Translated:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """kproxy answers it, perhaps together with the broker; with `answer`, if its sender may ask for that."""
+    """kproxy answers it, perhaps together with the broker; with `answer`, which took `work`, if its sender may know."""
 
     request: DecodedRequest
     disposition: Disposition
     answer: Message | None = None
+    work: int = 0
 
 
 HeldDecision: TypeAlias = Relayed | AnsweredAtOnce | Translated | Served
@@ -255,7 +257,7 @@ def _share_coordinator(
     answer = answer_share_coordinator(sought, head.api_version, addresses)
     if answer is None or addresses is None or head.api_version < FIRST_WITH_SHARE_KEYS:
         return None if answer is None else AnsweredAtOnce(answer)
-    return Served(request, Disposition.SERVE, answer)
+    return Served(request, Disposition.SERVE, answer, work_of_search(len(sought.coordinator_keys)))
 
 
 def _may_seek_share_coordinator(head: RequestHead, frame: memoryview, broker_version: int) -> bool:

@@ -38,8 +38,8 @@ would hold up every connection for seconds."""
 HELD_BYTES_A_TURN: Final = 2 * 1024
 """Of requests that are held, before those behind them wait for another turn of the loop: of one connection."""
 
-_BYTES_OF_A_USED_UP_TURN: Final = 64
-"""The same where others have used the turn up: a few requests that stream on, or one that is held and waits."""
+_BYTES_OF_A_SHORT_TURN: Final = 64
+"""The same where others have used the turn up, or wait for it: a few requests that stream on, or one that is held."""
 
 LARGE_FRAME_BYTES: Final = 16 * 1024
 """A request that is held, and longer, is handed over in a long turn: to decode it may take as much as 30 ms."""
@@ -182,18 +182,20 @@ class RequestStream:
         self._body_left -= size
         return True
 
-    def go_on(self, *, in_long_turn: bool = False) -> None:
+    def go_on(self, *, in_long_turn: bool = False, for_little: bool = False) -> None:
         """Go on with the requests that waited for an answer, or for another turn. Raises PeerViolation as they do.
 
-        One that is large is handed over only `in_long_turn`, of which there is one at a time in the whole process.
+        One that is large is handed over only `in_long_turn`, of which there is one at a time in the whole process. And
+        `for_little`, before others who wait, no more than a few are.
         """
         self.is_barred = self.is_paused = False
-        self._begin_turn(is_long=in_long_turn)
+        self._begin_turn(is_long=in_long_turn, is_short=for_little)
         while not (self.is_barred or self.is_paused) and (data := self._backlog.take()) is not None:
             self._take(data)
 
-    def _begin_turn(self, *, is_long: bool) -> None:
-        self._turn_bytes_left = _BYTES_OF_A_USED_UP_TURN if self._share.is_used_up else HELD_BYTES_A_TURN
+    def _begin_turn(self, *, is_long: bool, is_short: bool = False) -> None:
+        is_short |= self._share.is_used_up
+        self._turn_bytes_left = _BYTES_OF_A_SHORT_TURN if is_short else HELD_BYTES_A_TURN
         self._is_fresh_long_turn = is_long
         self.awaits_long_turn, self.waiting_frame_bytes = False, 0
 

@@ -13,12 +13,16 @@ WORK_A_TURN: Final = 8 * 1024
 LITTLE_WORK: Final = 512
 """Who did no more lately, and has no more than so many bytes to be looked into, goes on before others."""
 
+_TURNS_TO_HALVE: Final = 16
+_MOST_RECENT_WORK: Final = WORK_A_TURN
+"""What was done counts half as much after so many turns, and no more than this, so that it is soon forgotten."""
+
 _WORK_OF_FRAME: Final = 16
 _FRAME_BYTES_OF_WORK: Final = 8
 _ANSWER_BYTES_OF_WORK: Final = 12
 _WORK_OF_RELAYED: Final = 3
 _WORK_OF_QUESTION: Final = 10
-_WORK_OF_SOUGHT_BYTE: Final = 2
+_WORK_OF_KEY: Final = 2
 
 
 def work_of_frame(frame_bytes: int) -> int:
@@ -41,19 +45,21 @@ def work_of_questions(count: int) -> int:
     return _WORK_OF_QUESTION * count
 
 
-def work_of_search(frame_bytes: int) -> int:
-    """Return what it takes to find share coordinators: an empty key is a byte."""
-    return _WORK_OF_SOUGHT_BYTE * frame_bytes
+def work_of_search(key_count: int) -> int:
+    """Return what it takes to find so many share coordinators."""
+    return _WORK_OF_KEY * key_count
 
 
 class CommonShare:
     """What all sessions have left of a turn together. This one, of sessions that are alone, is never used up."""
 
-    __slots__ = ("left",)
+    __slots__ = ("left", "turn")
 
     def __init__(self) -> None:
         self.left = WORK_A_TURN
         """How much; 0 or less when whoever would look into something is to wait for another turn."""
+        self.turn = 0
+        """Which one it is, as far as anybody had to look; it passes in those in which much is done."""
 
     def spend(self, work: int) -> None:
         """Count what was done."""
@@ -65,12 +71,12 @@ _NEVER_USED_UP: Final = CommonShare()
 class TurnShare:
     """What one session finds left, and how much it did lately."""
 
-    __slots__ = ("_common", "recent_work")
+    __slots__ = ("_common", "_recent_work", "_turn")
 
     def __init__(self, common: CommonShare | None = None) -> None:
         self._common = _NEVER_USED_UP if common is None else common
-        self.recent_work = 0
-        """What the last piece took, and half of what stood here before it."""
+        self._recent_work = 0
+        self._turn = 0
 
     @property
     def is_used_up(self) -> bool:
@@ -78,15 +84,13 @@ class TurnShare:
         return self._common.left <= 0
 
     def spend(self, work: int) -> None:
-        """Count one piece."""
-        self.recent_work = self.recent_work // 2 + work
-        self._common.spend(work)
-
-    def add(self, work: int) -> None:
-        """Count what the last piece took beyond what was counted."""
-        self.recent_work += work
+        """Count what was done."""
+        self._recent_work += work
         self._common.spend(work)
 
     def is_little(self, waiting_bytes: int) -> bool:
         """Tell whether what waits, so many bytes, is to be looked into before what others have that is more."""
-        return waiting_bytes <= LITTLE_WORK and self.recent_work <= LITTLE_WORK
+        halvings = (self._common.turn - self._turn) // _TURNS_TO_HALVE
+        self._turn += halvings * _TURNS_TO_HALVE
+        self._recent_work = min(self._recent_work, _MOST_RECENT_WORK) >> halvings
+        return waiting_bytes <= LITTLE_WORK and self._recent_work <= LITTLE_WORK

@@ -13,8 +13,8 @@ _UNWATCHED: Final = WORK_A_TURN // 2
 class TurnShares(CommonShare):
     """The share that the sessions of all connections have together. It belongs to one event loop.
 
-    Who has little to do, and did little, goes on before all others, first come first served. Of the others one goes on
-    in every turn, whatever is left, so that nobody is passed over for ever.
+    Who has little to do, and did little, goes on before all others, first come first served. But the others have half
+    of the share at least, so that nobody is passed over for ever.
 
     The loop tells nobody when a turn ends, so a callback finds that out; for the first half of the share there is none,
     so that a connection alone costs the loop nothing. That counts until the next callback: a turn has half of the
@@ -52,11 +52,12 @@ class TurnShares(CommonShare):
     def _next_turn(self) -> None:
         """Let go on who waited before this turn. Who waits again meanwhile has had this turn."""
         self._is_turn_watched = False
-        self.left = WORK_A_TURN
+        self.left, self.turn = WORK_A_TURN, self.turn + 1
         much_count = len(self._much)
         try:
             self._let_go_on(self._little, len(self._little))
-            self.left = max(self.left, min(much_count, 1))
+            if much_count:
+                self.left = max(self.left, WORK_A_TURN // 2)
             self._let_go_on(self._much, much_count)
         finally:
             if len(self):

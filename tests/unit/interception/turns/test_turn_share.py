@@ -34,18 +34,28 @@ def test_what_is_longer_takes_more_work() -> None:
 
 def test_who_did_much_lately_has_not_little_to_do_before_others_until_it_did_little_for_a_while() -> None:
     # Given
-    share = TurnShare()
-    share.spend(16 * LITTLE_WORK)
+    turns = CommonShare()
+    share = TurnShare(turns)
+    for _ in range(100):
+        share.spend(LITTLE_WORK)
 
     # When
     seen = []
-    for _ in range(6):
-        share.spend(1)
+    for turns.turn in range(0, 100, 10):
         seen.append(share.is_little(LITTLE_WORK))
 
     # Then
-    assert seen == [False, False, False, False, True, True]
+    assert seen == [False] * 7 + [True] * 3
     assert not share.is_little(LITTLE_WORK + 1)
+
+
+def test_little_that_is_done_again_and_again_adds_up() -> None:
+    share = TurnShare(CommonShare())
+
+    for _ in range(10):
+        share.spend(LITTLE_WORK // 9)
+
+    assert not share.is_little(1)
 
 
 def test_requests_that_are_held_wait_whole_when_other_sessions_have_used_the_turn_up() -> None:

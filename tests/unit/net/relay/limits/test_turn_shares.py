@@ -67,13 +67,13 @@ async def test_those_who_wait_alike_go_on_first_come_first_served_as_far_as_a_tu
     assert len(shares) == 0
 
 
-async def test_who_has_little_to_do_goes_on_before_others_who_came_first_and_of_these_one_does_in_each_turn() -> (
+async def test_who_has_little_to_do_goes_on_before_others_who_came_first_and_these_have_half_of_each_turn() -> (
     None
 ):
     # Given
     shares, gone_on = TurnShares(), list[str]()
     for name in "abc":
-        shares.wait(going_on(shares, gone_on, name, 4 * WORK_A_TURN, again=1), is_little=False)
+        shares.wait(going_on(shares, gone_on, name, WORK_A_TURN // 4, again=1), is_little=False)
     for number in range(3):
         go_on = going_on(shares, gone_on, str(number), WORK_A_TURN, again=1, is_little=True)
         shares.wait(go_on, is_little=True)
@@ -82,7 +82,7 @@ async def test_who_has_little_to_do_goes_on_before_others_who_came_first_and_of_
     await turns(7)
 
     # Then
-    assert "".join(gone_on) == "0a1b2c0a1b2c"
+    assert "".join(gone_on) == "0ab1ca2bc012"
 
 
 async def test_who_waits_again_has_had_its_turn() -> None:
