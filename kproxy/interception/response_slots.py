@@ -78,6 +78,11 @@ class OwedResponses(deque[ResponseSlot]):
         self.keep(slots[-1], kept_bytes)
         self.extend(slots)
 
+    def forget(self) -> None:
+        """Owe nothing any more."""
+        self.clear()
+        self.kept_bytes = 0
+
     def drop_first(self) -> ResponseSlot:
         """Take the oldest off, and return it."""
         slot = self.popleft()

@@ -4,8 +4,10 @@
 - the client's socket is full: neither broker nor client is read any further, and kproxy makes no answer of its own;
 - something waits (for the twin to connect, for an answer of kproxy's own, for too many owed responses): likewise.
 
-But a large frame that is held, and has room, is read to its end: others may wait for that, see `buffer_budget`. What
-comes behind it waits, for a response that begins while the client is full would be read to its end as well, and so on.
+But a large response that is held, and has room, is read to its end: others may wait for that, see `buffer_budget`.
+What comes behind it waits, for a response that begins while the client is full would be read to its end as well, and so
+on. A large request is read when it would be answered next: nothing is owed before it, and its client takes answers. So
+none is whole, and takes room that others wait for, for as long as its client or its broker likes.
 Nor is gone on with requests that came already, and wait for another turn, where there is no room for their answers.
 """
 
@@ -79,7 +81,9 @@ class BackPressure:
             or _is_much_owed(session)
             or session.waiting_bytes > MAX_BACKLOG_BYTES
         )
-        return not is_clogged or _is_large(session.held_frames[0])
+        if _is_large(session.held_frames[0]):
+            return is_large_request_wanted(session)
+        return not is_clogged
 
     def is_response_wanted(self, session: ClientSession) -> bool:
         """Tell whether there is room for what the broker sends, or for the rest of a response that is held.
@@ -89,6 +93,12 @@ class BackPressure:
         if session.responses.is_stuck:
             return False
         return self.is_broker_wanted or (not self.awaits_room and _is_large(session.held_frames[1]))
+
+
+def is_large_request_wanted(session: ClientSession) -> bool:
+    """Tell whether a request that is held, if it is large, may be read on: it would be answered when it is whole."""
+    is_next = not session.slots and not session.responses.is_client_full
+    return is_next or not _is_large(session.held_frames[0])
 
 
 def _is_much_owed(session: ClientSession) -> bool:

@@ -66,7 +66,7 @@ class ClientConnection(SparingProtocol):
         self._loop, self._pressure = asyncio.get_running_loop(), BackPressure()
         self._twin: UpstreamTwin | None = None
         self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._adjust_reading)
-        self._memory.let_end(self._give_way)
+        self.holder = self._memory.let_end(self._give_way)
         self._at_eof = self._has_failed = self._is_share_member = self.is_gone = self.is_over = False
         self._left: LeftRequests | None = None
         self._parting: Callable[[], None] | None = None

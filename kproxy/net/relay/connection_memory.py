@@ -6,6 +6,7 @@ from itertools import takewhile
 
 from kproxy.interception.calls import AnyCall
 from kproxy.interception.client_session import ClientSession
+from kproxy.net.relay.back_pressure import is_large_request_wanted
 from kproxy.net.relay.memory.answer_budget import AnswerBudget
 from kproxy.net.relay.memory.budget_account import BudgetAccount
 from kproxy.net.relay.memory.buffer_budget import BufferBudget
@@ -109,9 +110,13 @@ class ConnectionMemory:
         self._set_high_water(0 if account.has_too_much else WRITE_HIGH_WATER_BYTES, client, twin)
         return is_anew
 
-    def let_end(self, on_overstayed: Callable[[], None]) -> None:
-        """Have `on_overstayed` called when others have waited for too long for what is held for these peers."""
+    def let_end(self, on_overstayed: Callable[[], None]) -> BudgetAccount:
+        """Have `on_overstayed` called when others have waited for too long for what is held for these peers.
+
+        Returns whose these are, for the budget.
+        """
         self._account.on_overstayed = on_overstayed
+        return self._account
 
     def what_is_slow(self) -> tuple[str, str]:
         """Return which side others wait for, and the reason that its connection ends for (`connection_errors`)."""
@@ -132,7 +137,7 @@ class ConnectionMemory:
         session = self._session
         session.requests.forget()
         session.responses.forget()
-        session.slots.clear()
+        session.slots.forget()
         session.call = None
 
     def _waiting_bytes(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> int:
@@ -152,9 +157,14 @@ class ConnectionMemory:
         came_bytes = len(request.came) + len(response.came)
         if not came_bytes and self._account.holds_nothing:
             return False
+        missing_bytes = request.missing_bytes
+        if missing_bytes and not is_large_request_wanted(self._session):
+            missing_bytes = 0
+            if not response.frame_bytes:
+                self._account.leave_place()
         return self._account.hold(
             came_bytes,
-            request.missing_bytes + response.missing_bytes,
+            missing_bytes + response.missing_bytes,
             request.begun_count + response.begun_count,
             self._on_granted,
             is_answer=response.frame_bytes > 0,

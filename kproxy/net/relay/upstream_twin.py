@@ -1,6 +1,7 @@
 """The connection to a backing broker that belongs to one client connection, and to nobody else."""
 
 import asyncio
+from collections.abc import Hashable
 from functools import partial
 from typing import ClassVar, Final, Protocol, cast
 
@@ -17,6 +18,9 @@ MOVED_PATIENCE_MS: Final = 5_000
 
 class TwinOwner(Protocol):
     """The client connection of a twin: `ClientConnection`, which dials it, and so stands above this module."""
+
+    holder: Hashable
+    """Whose bytes these are, for the budget of all connections."""
 
     @property
     def may_be_closed(self) -> bool:
@@ -63,6 +67,7 @@ class UpstreamTwin(SparingProtocol):
 
     def __init__(self, client: TwinOwner, relay: Relay, node_id: int, address: HostPort) -> None:
         super().__init__(relay.reads)
+        self.holder = client.holder
         self._client = client
         self._relay = relay
         self._parts_by_ms: int | None = None

@@ -86,11 +86,16 @@ class BudgetAccount(Holder):
                 0 if is_small else step_bytes,
                 partial(self._granted, on_granted),
                 is_answer=is_answer,
+                frame_bytes=came_bytes + missing_bytes,
             )
         else:
             self.awaits_grant = False
             self._budget.release(self)
         return is_anew
+
+    def leave_place(self) -> None:
+        """Be no more the one that is let in beyond the limit: nothing of its frame is read for now."""
+        self._budget.leave_place(self)
 
     def note_waiting(self, waiting_bytes: int) -> None:
         """Note how many bytes wait for slow peers."""

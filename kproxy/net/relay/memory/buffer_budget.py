@@ -9,9 +9,9 @@ of the event loop, none of which has had a chance to leave.
 Frames of which all have begun and none can end would hold up each other for ever. So one of those that wait is read on
 whatever is held: it has the *place beyond the limit*. An answer of a broker has it until it is whole: nobody else
 waits for its client, who may be slow. A request has it until it is answered, too, and what became of it has left. Then
-the next one, in the order in which they came: `MOST_ANSWERS_IN_A_ROW`, which are quick as brokers are, and then a
-request. While others wait, who has the place must be as quick as `stalled_holders` asks; whose frame is not whole
-drips, and is ended.
+the next one: `MOST_ANSWERS_IN_A_ROW` in the order in which they came, which are quick as brokers are, and then a
+request, the smallest and the oldest in turn. While others wait, who has the place must bring `LEAST_BYTES_AT_PLACE`
+a second; whose frame is not whole in time drips, and is ended.
 
 Nor may others wait for room because of those who hold it and move little: they are ended, see `look`.
 """
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from kproxy.net.relay.memory.stalled_holders import Holder, StalledHolders, is_quick
+from kproxy.net.relay.memory.stalled_holders import Holder, StalledHolders
 
 SMALL_FRAME_BYTES: Final = 64 * 1024
 """A held frame up to this size waits for no room: it came in one or two chunks. What came of it counts all the same."""
@@ -39,6 +39,10 @@ given back."""
 MOST_ANSWERS_IN_A_ROW: Final = 8
 """How many answers of brokers are let in beyond the limit before a request is that waits as well."""
 
+LEAST_BYTES_AT_PLACE: Final = 1024 * 1024
+"""How fast a frame that others wait for has to come, in a second, beside a tenth of a frame deadline for each. Its
+socket is read 256 kB at once, so turns of a quarter of a second are quick enough."""
+
 _PATIENCE: Final = 10
 """The part of a frame deadline for which others wait before anybody is ended for them."""
 
@@ -50,6 +54,7 @@ class _Wish:
     step_bytes: int
     on_granted: Callable[[], None]
     is_answer: bool
+    frame_bytes: int
 
 
 class BufferBudget:
@@ -66,13 +71,16 @@ class BufferBudget:
 
     __slots__ = (
         "_answers_in_a_row",
+        "_awake_ms",
         "_first",
-        "_first_mark",
+        "_first_bytes",
         "_first_since_ms",
         "_held",
         "_held_bytes",
         "_is_letting_in",
+        "_is_smallest_next",
         "_limit_bytes",
+        "_looked_ms",
         "_queues",
         "_read_bytes",
         "_stalled",
@@ -88,11 +96,16 @@ class BufferBudget:
         self._held: dict[Hashable, int] = {}
         self._held_bytes = 0
         self._first: Hashable | None = None
-        self._first_mark = (0, 0)
+        self._first_bytes = (0, 0)
+        """What it held at the first look, and at most."""
         self._first_since_ms: int | None = None
         self._answers_in_a_row = 0
         """How many were let in last beyond the limit; 0 when the last one was a request."""
+        self._is_smallest_next = True
         self._stalled = StalledHolders()
+        self._looked_ms: int | None = None
+        self._awake_ms = 0
+        """How long kproxy was awake by the last look: where one comes late, nobody had the time until then."""
         self._waited_since_ms: dict[Hashable, int] = {}
         self._is_letting_in = False
         self._taken: dict[Hashable, int] = {}
@@ -163,6 +176,7 @@ class BufferBudget:
         on_granted: Callable[[], None],
         *,
         is_answer: bool = False,
+        frame_bytes: int = 0,
     ) -> bool:
         """Count `came_bytes` of a frame of `owner` instead of what it had, and make room for `step_bytes` more.
 
@@ -177,7 +191,7 @@ class BufferBudget:
         is_let_in = not step_bytes or owner is self._first
         self._count(owner, came_bytes)
         if not is_let_in and not self._fits(step_bytes):
-            wish = _Wish(step_bytes, on_granted, is_answer)
+            wish = _Wish(step_bytes, on_granted, is_answer, frame_bytes)
             if self._first is not None:
                 self._forget_wish(owner)
                 self._queues[is_answer][owner] = wish
@@ -206,16 +220,18 @@ class BufferBudget:
         """Make way for those who have waited for room for a tenth of a frame deadline. To be called again and again.
 
         The place beyond the limit passes on where who has it was too slow for so long, or has had it for a deadline.
-        And who is too slow with much that it holds is ended, be it a frame that has room and does not come, a request
-        whose turn does not come, or an answer that its client does not take (`StalledHolders`). Times begin with the
-        first look at which others wait.
+        And who is too slow with much that it holds is ended, be it a frame that has room and does not come, or an
+        answer that its client does not take (`StalledHolders`). Times begin with the first look at which others wait.
         """
+        patience_ms = frame_deadline_ms // _PATIENCE
+        if self._looked_ms is not None:
+            self._awake_ms += min(now_ms - self._looked_ms, max(patience_ms // 2, 1))
+        self._looked_ms, now_ms = now_ms, self._awake_ms
         if not self._is_anybody_waiting:
             self._first_since_ms = None
             self._waited_since_ms = {}
             self._stalled.forget()
             return
-        patience_ms = frame_deadline_ms // _PATIENCE
         self._look_at_place(now_ms, patience_ms, frame_deadline_ms)
         since_ms = self._waited_since_ms
         self._waited_since_ms = {
@@ -230,18 +246,16 @@ class BufferBudget:
         first = self._first
         if first is None:
             return
-        held_bytes = self._bytes_of(first)
+        held_bytes = self._held.get(first, 0)
         if self._first_since_ms is None:
-            self._first_since_ms, self._first_mark = now_ms, (now_ms, held_bytes)
-        elapsed_ms = now_ms - self._first_mark[0]
-        if elapsed_ms < patience_ms:
-            return
-        if is_quick(held_bytes - self._first_mark[1], elapsed_ms) and now_ms - self._first_since_ms < most_ms:
-            self._first_mark = now_ms, held_bytes
-            return
-        self.leave_place(first)
-        if isinstance(first, Holder):
-            first.overstay()
+            self._first_since_ms, self._first_bytes = now_ms, (held_bytes, held_bytes)
+        then_bytes, most_bytes = self._first_bytes
+        self._first_bytes = then_bytes, max(held_bytes, most_bytes)
+        earned_ms = (self._first_bytes[1] - then_bytes) * 1000 // LEAST_BYTES_AT_PLACE
+        if now_ms - self._first_since_ms >= min(most_ms, patience_ms + earned_ms):
+            self.leave_place(first)
+            if isinstance(first, Holder):
+                first.overstay()
 
     def _held_for_peers(self) -> dict[Holder, int]:
         """Return how much each holds that could move: not of those who wait for room themselves."""
@@ -263,7 +277,7 @@ class BufferBudget:
 
     def has_place(self, owner: Hashable) -> bool:
         """Tell whether more than the limit is held, and `owner` is the one that was let in all the same."""
-        return owner is self._first and self.is_exceeded
+        return owner is not None and owner is self._first and self.is_exceeded
 
     @property
     def _is_first_answer(self) -> bool:
@@ -297,14 +311,23 @@ class BufferBudget:
         self._is_letting_in = True
         try:
             while self._is_anybody_waiting:
-                is_requests_turn = self._answers_in_a_row >= MOST_ANSWERS_IN_A_ROW
-                queues = self._queues if is_requests_turn else self._queues[::-1]
-                for owner in [each for queue in queues for each in islice(queue, MOST_LOOKED_AT)]:
+                if self._first is None:
+                    self._let_one_in(self._next_at_place())
+                for owner in [each for queue in self._queues for each in islice(queue, MOST_LOOKED_AT)]:
                     self._let_one_in(owner)
                 if self._first is not None:
                     return
         finally:
             self._is_letting_in = False
+
+    def _next_at_place(self) -> Hashable:
+        requests, answers = self._queues
+        if answers and (self._answers_in_a_row < MOST_ANSWERS_IN_A_ROW or not requests):
+            return next(iter(answers))
+        self._is_smallest_next = not self._is_smallest_next
+        if self._is_smallest_next:
+            return next(iter(requests))
+        return min(requests, key=lambda owner: requests[owner].frame_bytes)
 
     def _let_one_in(self, owner: Hashable) -> None:
         requests, answers = self._queues

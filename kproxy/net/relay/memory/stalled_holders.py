@@ -8,7 +8,7 @@ LEAST_HELD_BYTES: Final = 1024 * 1024
 """Who holds no more than this is left alone: it is what a slow client may have of a broker's answers."""
 
 LEAST_BYTES_A_SECOND: Final = 256 * 1024
-"""How fast what others wait for has to come, or to be taken. Who reads 16 KiB in each turn of 60 ms is not slower."""
+"""How fast what others wait for has to come, or to be taken."""
 
 MOST_ENDED: Final = 8
 """How many are ended at one look."""
@@ -59,15 +59,10 @@ class StalledHolders:
             since_ms, bytes_then = self._marks.get(holder, (now_ms, held_bytes))
             elapsed_ms = now_ms - since_ms
             if elapsed_ms >= patience_ms > 0:
-                if is_quick(held_bytes - bytes_then, elapsed_ms):
+                if abs(held_bytes - bytes_then) * 1000 >= LEAST_BYTES_A_SECOND * elapsed_ms:
                     since_ms, bytes_then = now_ms, held_bytes
                 else:
                     stalled.append((held_bytes * elapsed_ms, holder))
             marks[holder] = since_ms, bytes_then
         self._marks = marks
         return [holder for _, holder in nlargest(MOST_ENDED, stalled, key=lambda each: each[0])]
-
-
-def is_quick(moved_bytes: int, elapsed_ms: int) -> bool:
-    """Tell whether so many bytes in that time, either way, are as fast as is asked for."""
-    return abs(moved_bytes) * 1000 >= LEAST_BYTES_A_SECOND * elapsed_ms

@@ -135,20 +135,22 @@ def test_a_client_whose_answers_take_much_and_wait_for_the_broker_is_not_read_no
     assert pressure.makes_turn_due(session)
 
 
-def test_a_large_frame_that_has_room_is_read_to_its_end_whoever_is_slow_for_others_wait_for_that() -> None:
+def test_a_large_request_is_read_when_nothing_is_owed_before_it_and_its_client_takes_answers() -> None:
     # Given
-    session, pressure = a_session_that_is_owed(MAX_OWED_RESPONSES + 1), BackPressure()
-    pressure.is_broker_full = pressure.is_client_full = True
+    session, pressure = a_session(request(1) + share_search(2)[:100_000]), BackPressure()
+    pressure.is_broker_full = True
 
     # When
-    before = pressure.is_client_wanted(session, has_twin=True)
-    session.receive_from_client(share_search(2)[:100_000])
-    with_room = pressure.is_client_wanted(session, has_twin=True)
-    pressure.awaits_room = True
+    wanted = [pressure.is_client_wanted(session, has_twin=True)]
+    session.receive_from_broker(response(1))
+    wanted.append(pressure.is_client_wanted(session, has_twin=True))
+    session.responses.is_client_full = True
+    wanted.append(pressure.is_client_wanted(session, has_twin=True))
+    session.responses.is_client_full, pressure.awaits_room = False, True
+    wanted.append(pressure.is_client_wanted(session, has_twin=True))
 
     # Then
-    assert (before, with_room) == (False, True)
-    assert not pressure.is_client_wanted(session, has_twin=True)
+    assert wanted == [False, True, False, False]
 
 
 def test_a_small_frame_is_no_reason_to_read_on() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import pytest
 
@@ -323,6 +323,7 @@ class OwnerOfTwin:
     """Notes whether its broker is slow."""
 
     def __init__(self) -> None:
+        self.holder: Hashable = self
         self.pauses = 0
         self.resumptions = 0
         self.is_lost = False

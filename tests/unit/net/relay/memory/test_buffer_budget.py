@@ -208,8 +208,8 @@ def test_a_request_that_kproxy_takes_long_to_answer_ends_no_connection_and_keeps
     first.hold(0, 0, 1, never)
 
     # When
-    budget.look(0, 30_000)
-    budget.look(30_000, 30_000)
+    for now_ms in range(0, 31_000, 1_000):
+        budget.look(now_ms, 30_000)
 
     # Then
     assert not second.awaits_grant
@@ -261,27 +261,28 @@ def test_a_request_does_not_go_on_at_the_place_that_an_answer_to_the_same_client
     assert (first.awaits_grant, second.awaits_grant) == (True, False)
 
 
-@pytest.mark.parametrize(("bytes_a_second", "is_ended"), [(200 * KIB, True), (300 * KIB, False)])
+@pytest.mark.parametrize(("bytes_a_second", "is_ended"), [(200 * KIB, True), (2_048 * KIB, False)])
 def test_who_drips_at_the_place_while_others_wait_is_ended_and_the_next_one_is_let_in(
     bytes_a_second: int,
     is_ended: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     # Given
-    size = 8192 * KIB
+    size = 32_768 * KIB
     budget, first, second = one_at_the_place(size)
     told, seen = list[str](), []
     first.on_overstayed = lambda: told.append("first")
 
     # When
-    for second_number in range(4):
+    for second_number in range(6):
         came = size // 2 + second_number * bytes_a_second
-        first.hold(came, size - came, 1, never)
+        if not told:
+            first.hold(came, size - came, 1, never)
         budget.look(1_000 * second_number, 30_000)
         seen.append(len(told))
 
     # Then
     assert seen[:3] == [0, 0, 0]
-    assert (told, second.awaits_grant) == ((["first"], False) if is_ended else ([], True))
+    assert (told[:1], second.awaits_grant) == ((["first"], False) if is_ended else ([], True))
 
 
 def test_time_begins_anew_for_each_that_is_let_in_beyond_the_limit() -> None:
@@ -293,15 +294,15 @@ def test_time_begins_anew_for_each_that_is_let_in_beyond_the_limit() -> None:
     second.on_overstayed = lambda: told.append("second")
 
     # When
-    budget.look(0, 30_000)
-    first.close()
-    for now_ms in (3_000, 5_999):
+    seen = []
+    for now_ms in range(0, 7_000, 1_000):
         budget.look(now_ms, 30_000)
-    in_time = list(told)
-    budget.look(6_000, 30_000)
+        if now_ms == 2_000:
+            first.close()
+        seen.append(len(told))
 
     # Then
-    assert (in_time, told) == ([], ["second"])
+    assert seen == [0, 0, 0, 0, 0, 0, 1]
 
 
 def test_who_holds_much_that_does_not_move_is_ended_when_others_have_waited_for_room_for_a_while() -> None:
@@ -338,3 +339,32 @@ def test_nobody_is_ended_for_what_does_not_move_while_nobody_waits_for_room() ->
 
     # Then
     assert budget.is_exceeded
+
+
+def test_of_requests_that_wait_beyond_the_limit_the_smallest_and_the_oldest_go_on_in_turn() -> None:
+    # Given
+    budget, let_in = BufferBudget(KIB), list[str]()
+    first = BudgetAccount(budget)
+    first.hold(50 * KIB, 50 * KIB, 1, never)
+    sizes = {"oldest": 900, "large": 800, "smaller": 300, "smallest": 200, "last": 1_000}
+    accounts = {name: BudgetAccount(budget) for name in sizes}
+    for name, size in sizes.items():
+        accounts[name].hold(50 * KIB, size * KIB, 1, partial(let_in.append, name))
+
+    # When
+    first.close()
+    while len(let_in) < len(accounts):
+        accounts[let_in[-1]].close()
+
+    # Then
+    assert let_in == ["smallest", "oldest", "smaller", "large", "last"]
+
+
+def test_a_look_that_comes_late_takes_no_time_from_whoever_has_the_place() -> None:
+    budget, first, _ = one_at_the_place()
+    first.on_overstayed = never
+
+    for now_ms in (0, 60_000):
+        budget.look(now_ms, 30_000)
+
+    assert budget.has_place(first)
