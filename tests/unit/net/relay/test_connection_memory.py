@@ -13,6 +13,7 @@ from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.connection_memory import ConnectionMemory
+from kproxy.net.relay.memory.budget_account import BudgetAccount
 from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.net.relay.upstream_twin import UpstreamTwin
@@ -266,3 +267,39 @@ def test_a_connection_that_ends_lets_go_of_all_that_came_though_it_is_kept_itsel
         session = held.session
         assert (session.buffered_bytes, session.call, len(session.slots)) == (0, None, 0)
         assert (session.take_for_broker(), session.take_for_client()) == ([], [])
+
+
+def test_a_large_request_that_would_not_be_answered_next_asks_for_no_room_until_it_would() -> None:
+    # Given a budget that has room for its rest, and none for more
+    held, came_bytes = Held(1 << 20), 100_000
+    held.session.receive_from_client(request(1) + share_search(2)[:came_bytes])
+    held.session.take_for_broker()
+
+    # When
+    seen = [(held.tell(), held.memory.awaits_grant)]
+    held.session.receive_from_broker(response(1))
+    held.session.take_for_client()
+    seen.append((held.tell(), held.memory.awaits_grant))
+    held.session.responses.is_client_full = True
+    seen.append((held.tell(), held.memory.awaits_grant))
+
+    # Then
+    assert seen == [(came_bytes, False), (2 * came_bytes, False), (came_bytes, False)]
+
+
+def test_a_large_request_leaves_the_place_beyond_the_limit_when_its_client_takes_no_answers() -> None:
+    # Given
+    held, other = Held(1_000), BudgetAccount(budget := BufferBudget(1_000))
+    held.memory = ConnectionMemory(budget, held.session, on_granted=lambda: None)
+    budget.note_waiting("slow peers", 2_000)
+    held.session.receive_from_client(share_search(2)[:100_000])
+    held.memory.tell(held.client, None)
+    other.hold(100_000, 100_000, 1, lambda: None)
+    waited = other.awaits_grant
+
+    # When
+    held.session.responses.is_client_full = True
+    held.memory.tell(held.client, None)
+
+    # Then
+    assert (waited, other.awaits_grant) == (True, False)

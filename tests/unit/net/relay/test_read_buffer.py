@@ -9,7 +9,13 @@ from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.relay.listeners import SecuredPorts
 from kproxy.net.relay.memory.buffer_budget import BufferBudget
-from kproxy.net.relay.read_buffer import READ_BYTES, SPARING_READ_BYTES, ReadBuffer, SparingProtocol
+from kproxy.net.relay.read_buffer import (
+    MOST_READS_A_TURN,
+    READ_BYTES,
+    SPARING_READ_BYTES,
+    ReadBuffer,
+    SparingProtocol,
+)
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.secured_connection import SecuredConnection
 from kproxy.security.principal import ANONYMOUS
@@ -86,6 +92,52 @@ async def test_what_is_read_in_one_turn_of_the_loop_counts_until_the_next() -> N
     # Then
     assert rooms == [READ_BYTES, SPARING_READ_BYTES, SPARING_READ_BYTES]
     assert (of_this_turn, budget.held_bytes) == (180_000, 0)
+
+
+async def test_who_has_the_place_beyond_the_limit_is_read_whole_and_nobody_else() -> None:
+    # Given
+    budget = BufferBudget(LIMIT_BYTES)
+    reads, nobody = ReadBuffer(budget), ReadBuffer(BufferBudget(0))
+    budget.note_waiting("slow peer", LIMIT_BYTES + 1)
+    nobody.budget.note_waiting("slow peer", 1)
+
+    # When
+    budget.hold("first", MIB, READ_BYTES, lambda: None)
+    budget.hold("second", MIB, READ_BYTES, lambda: None)
+
+    # Then
+    assert [len(reads.room(holder)) for holder in ("first", "second", None)] == [
+        READ_BYTES,
+        SPARING_READ_BYTES,
+        SPARING_READ_BYTES,
+    ]
+    assert len(nobody.room()) == SPARING_READ_BYTES
+
+
+class Resting(Noting):
+    """Notes whether it rests."""
+
+    def _adjust_reading(self) -> None:
+        self.came.append(b"rests" if self._is_resting else b"reads")
+
+
+async def test_behind_very_many_reads_in_a_turn_each_socket_that_is_read_rests_until_the_next() -> None:
+    # Given
+    reads = ReadBuffer(BufferBudget(MIB))
+    early, late = Resting(reads), Resting(reads)
+
+    # When
+    for protocol in [*[early] * MOST_READS_A_TURN, late, late]:
+        protocol.get_buffer(-1)
+        protocol.buffer_updated(1)
+    in_turn = early.came[-1], late.came[1:]
+    await asyncio.sleep(0)
+    late.get_buffer(-1)
+    late.buffer_updated(1)
+
+    # Then
+    assert in_turn == (b"\0", [b"rests", b"\0"])
+    assert late.came[-2:] == [b"reads", b"\0"]
 
 
 async def test_what_was_taken_stays_when_another_is_read() -> None:
