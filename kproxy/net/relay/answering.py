@@ -176,6 +176,8 @@ async def _answer_together(connection: Answered, call: Call, apis: Apis, context
         and request.api_key in _LISTINGS
         and not session.broker_lacks(request.api_key)
     ):
+        if connection.is_over:
+            return
         half = session.left_half(request, request.message, lambda answer: answer)
         session.pass_on(call.slot, half.frame(), half.answer, kept_bytes=call.memory_bytes)
         return
