@@ -23,6 +23,7 @@ from kproxy.net.relay.relayed_answers import NO_ANSWER, UnderWay
 from kproxy.net.relay.transports import LARGE_CHUNK_BYTES, close_behind_buffer, stream_on, write_together
 from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
 from kproxy.telemetry import logs
+from kproxy.wording import counted
 
 log = logs.logger("net.relay.relay")
 
@@ -376,10 +377,8 @@ class ClientConnection(SparingProtocol):
 
     def _give_way(self) -> None:
         """End at once: others have waited long enough for what is held, and comes or leaves slowly."""
-        side, reason = self._memory.what_is_slow()
-        self._fail(
-            side, reason, f"others wait for room, and it was too slow with {self.buffered_bytes} bytes"
-        )
+        held = counted(self.buffered_bytes, "byte")
+        self._fail(*self._memory.what_is_slow(), f"others wait for room, and it was too slow with {held}")
         self.abort()
 
     def _crash(self, fault: Exception) -> None:

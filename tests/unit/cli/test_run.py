@@ -17,6 +17,7 @@ COMMIT = "0123456789ab"
 @pytest.fixture
 def started_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Settings]]:
     """Puts an application in place that notes its settings and ends with exit code 1."""
+    gc.unfreeze()  # what tests before left
     started: list[Settings] = []
     application = ModuleType("kproxy.application")
 
