@@ -182,8 +182,9 @@ class BufferBudget:
 
         Returns False when there is no room for these: then `on_granted` is called once there is. Who wants less may be
         let in before who wants more, but one of all who wait is let in whatever it wants, and again until it has left
-        its place: an answer of a broker, where `is_answer`, before the requests of clients, some times in a row. What
-        came in as an answer is no place for a request of the same owner.
+        its place: an answer of a broker, where `is_answer`, before the requests of clients, some times in a row; of
+        these the smallest, by `frame_bytes`, and the oldest in turn. What came in as an answer is no place for a
+        request of the same owner.
         """
         if owner is self._first and is_answer is not self._is_first_answer:
             self._count(owner, came_bytes)
@@ -312,7 +313,7 @@ class BufferBudget:
         try:
             while self._is_anybody_waiting:
                 if self._first is None:
-                    self._let_one_in(self._next_at_place())
+                    self._let_one_in(self._next_at_place(), whatever_is_held=True)
                 for owner in [each for queue in self._queues for each in islice(queue, MOST_LOOKED_AT)]:
                     self._let_one_in(owner)
                 if self._first is not None:
@@ -329,13 +330,13 @@ class BufferBudget:
             return next(iter(requests))
         return min(requests, key=lambda owner: requests[owner].frame_bytes)
 
-    def _let_one_in(self, owner: Hashable) -> None:
+    def _let_one_in(self, owner: Hashable, *, whatever_is_held: bool = False) -> None:
         requests, answers = self._queues
         wish = requests.get(owner) or answers.get(owner)
         if wish is None:
             return  # it has given up while another one was let in
         if not self._fits(wish.step_bytes):
-            if self._first is not None:
+            if not whatever_is_held:
                 return
             self._give_place(owner, wish)
         self._forget_wish(owner)

@@ -368,3 +368,21 @@ def test_a_look_that_comes_late_takes_no_time_from_whoever_has_the_place() -> No
         budget.look(now_ms, 30_000)
 
     assert budget.has_place(first)
+
+
+def test_an_answer_that_finds_room_leaves_the_place_beyond_the_limit_to_the_next_answer() -> None:
+    # Given room for the first answer, behind whoever has the place, and for nothing else
+    budget, let_in = BufferBudget(300 * KIB), list[str]()
+    budget.note_waiting("slow peers", 290 * KIB)
+    first = BudgetAccount(budget)
+    first.hold(200 * KIB, 50 * KIB, 1, never)
+    for name, missing in (("request", 80 * KIB), ("little answer", 16 * KIB), ("answer", 80 * KIB)):
+        account = BudgetAccount(budget)
+        account.hold(80 * KIB, missing, 1, partial(let_in.append, name), is_answer="answer" in name)
+
+    # When
+    budget.note_waiting("slow peers", 30 * KIB)
+    first.close()
+
+    # Then
+    assert let_in == ["little answer", "answer"]
