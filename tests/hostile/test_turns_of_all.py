@@ -27,6 +27,26 @@ from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
+SEARCH = b"".join(codecs.encode_request(10, 4, 1, "client", FindCoordinatorRequest(coordinator_keys=["g"])))
+
+
+def found(count: int) -> bytes:
+    """Return an answer to that with so many coordinators, each of which kproxy changes."""
+    coordinators = [Coordinator("g", 1, "broker-1", 9092, 0, "")] * count
+    return b"".join(codecs.encode_response(10, 4, 1, FindCoordinatorResponse(coordinators=coordinators)))
+
+
+async def ten_that_search(
+    under_test: RelayUnderTest, broker: ScriptedBroker, times: int
+) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Return clients whose broker has been asked so many times by each."""
+    clients = [await under_test.connect() for _ in range(10)]
+    await until(lambda: under_test.relay.open_twins == len(clients))
+    for _, writer in clients:
+        writer.write(SEARCH * times)
+    await broker.until_received(len(clients) * times * len(SEARCH))
+    return clients
+
 
 class Turns:
     """Counts what a method does in each turn of the loop."""
@@ -82,17 +102,9 @@ async def test_what_brokers_answer_to_many_connections_is_changed_in_many_turns(
     # Given
     turns = Turns()
     turns.count(monkeypatch, ResponseRewriter, "rewrite", lambda _self, _key, _version, frame: len(frame))
-    search = b"".join(
-        codecs.encode_request(10, 4, 1, "client", FindCoordinatorRequest(coordinator_keys=["g"]))
-    )
-    found = FindCoordinatorResponse(coordinators=[Coordinator("g", 1, "broker-1", 9092, 0, "")] * 1_500)
-    answer = b"".join(codecs.encode_response(10, 4, 1, found))
+    answer = found(1_500)
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-        clients = [await under_test.connect() for _ in range(10)]
-        await until(lambda: under_test.relay.open_twins == len(clients))
-        for _, writer in clients:
-            writer.write(search * 5)
-        await broker.until_received(len(clients) * 5 * len(search))
+        clients = await ten_that_search(under_test, broker, 5)
 
         # When
         for writer in broker.writers:
@@ -112,17 +124,9 @@ async def test_what_brokers_answered_that_are_lost_together_is_changed_in_many_t
     # Given
     turns = Turns()
     turns.count(monkeypatch, ResponseRewriter, "rewrite", lambda *_: 1)
-    search = b"".join(
-        codecs.encode_request(10, 4, 1, "client", FindCoordinatorRequest(coordinator_keys=["g"]))
-    )
-    found = FindCoordinatorResponse(coordinators=[Coordinator("g", 1, "broker-1", 9092, 0, "")] * 5_000)
-    answer = b"".join(codecs.encode_response(10, 4, 1, found))
+    answer = found(5_000)
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-        clients = [await under_test.connect() for _ in range(10)]
-        await until(lambda: under_test.relay.open_twins == len(clients))
-        for _, writer in clients:
-            writer.write(search * 2)
-        await broker.until_received(len(clients) * 2 * len(search))
+        clients = await ten_that_search(under_test, broker, 2)
 
         # When
         for writer in broker.writers:
@@ -144,16 +148,12 @@ async def test_a_client_that_reads_nothing_is_closed_in_time_though_answers_of_a
     None
 ):
     # Given a client that is full, behind which a second answer waits
-    search = b"".join(
-        codecs.encode_request(10, 4, 1, "client", FindCoordinatorRequest(coordinator_keys=["g"]))
-    )
-    found = FindCoordinatorResponse(coordinators=[Coordinator("g", 1, "broker-1", 9092, 0, "")] * 15_000)
-    answer = b"".join(codecs.encode_response(10, 4, 1, found))
+    answer = found(15_000)
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port, frame_deadline_ms=200) as under_test:
         client = await under_test.connect_unread()
         await under_test.until_twins(1)
-        await client.send(search * 2)
-        await broker.until_received(2 * len(search))
+        await client.send(SEARCH * 2)
+        await broker.until_received(2 * len(SEARCH))
         (connection,) = under_test.relay.connections
         broker.writers[0].write(answer * 2)
         await until(lambda: connection.session.responses.is_client_full)
