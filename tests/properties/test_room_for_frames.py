@@ -52,8 +52,9 @@ def test_whatever_happens_somebody_goes_on_while_anybody_waits_and_nothing_is_le
 class Peer:
     """A connection whose frames wait to be whole, to be answered and to be taken; it is ended when it is told to."""
 
-    def __init__(self, budget: BufferBudget) -> None:
+    def __init__(self, budget: BufferBudget, client: str) -> None:
         self.account = BudgetAccount(budget)
+        self.account.client = client
         self.account.on_overstayed = self.account.close
         self.number = 0
         self.taken_bytes = 0
@@ -101,11 +102,11 @@ def test_whatever_was_let_in_beyond_the_limit_nobody_waits_for_ever_and_all_is_g
 ) -> None:
     # Given
     budget = BufferBudget(LIMIT_BYTES)
-    peers = [Peer(budget) for _ in range(5)]
+    peers = [Peer(budget, client) for client in "aaabc"]
     for step in steps:
         peers[step.peer].do(step.deed, step.amount * 1024)
         if step.deed == "leave":
-            peers[step.peer] = Peer(budget)
+            peers[step.peer] = Peer(budget, "a")
 
     # When nobody does anything any more
     for turn in range(40 * len(peers)):

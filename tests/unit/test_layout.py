@@ -35,6 +35,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "tests/unit/net/tls/test_floods_of_messages.py",
     "kproxy/net/tls/__init__.py": "tests/unit/net/tls/test_dialing_with_tls.py",
     "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",
+    "kproxy/net/relay/memory/holder.py": "data only; tests/unit/net/relay/memory/test_stalled_holders.py",
     "kproxy/clients/failures.py": "classes without behaviour; tests/unit/cli/test_exit_codes.py has their exit codes",
     "kproxy/fleet/events.py": "data only",
     "kproxy/fleet/group_protocol.py": "data only",

@@ -79,7 +79,7 @@ class ClientConnection(SparingProtocol):
         self.transport = cast("asyncio.Transport", transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         host, port, *_ = self.transport.get_extra_info("peername") or ("?", 0)
-        self.peer = f"{host}:{port}"
+        self.peer, self._memory.host = f"{host}:{port}", host
         self._relay.connections.add(self)
         self._relay.counting.count("connections", 1, "client")
         log.debug("client_connected", peer=self.peer, node=self.node_id)

@@ -34,6 +34,7 @@ class ConnectionMemory:
         "_surplus_bytes",
         "_surpluses",
         "_written_bytes",
+        "host",
         "is_to_be_told_again",
     )
 
@@ -42,6 +43,8 @@ class ConnectionMemory:
     ) -> None:
         self._account = BudgetAccount(budget)
         self._budget = budget
+        self.host = ""
+        """Where the client is: who is there, and is the same principal, waits for room as one."""
         self._held = session.held_frames
         self._session = session
         self._on_granted = on_granted
@@ -162,6 +165,7 @@ class ConnectionMemory:
             missing_bytes = 0
             if not response.frame_bytes:
                 self._account.leave_place()
+        self._account.client = self.host, self._session.principal
         return self._account.hold(
             came_bytes,
             missing_bytes + response.missing_bytes,

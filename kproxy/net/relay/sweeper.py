@@ -10,6 +10,9 @@ from typing import Final
 from kproxy.net.relay.relay import OpenConnection, Relay
 
 _SWEEP_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 0.1
+"""How often those are looked at for which others wait for room."""
+
 _DRAIN_STEP_SECONDS: Final = 0.05
 _ENDING_STEP_SECONDS: Final = 0.01
 _SWEPT_A_TURN: Final = 100
@@ -35,12 +38,20 @@ class Sweeper:
         pause = min(_SWEEP_SECONDS, max(shortest_ms / 2000, _DRAIN_STEP_SECONDS))
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(pause)
+            await self._wait(pause, loop)
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
             self._relay.budget.take(self, self._standing_bytes())
             self._relay.budget.look(int(loop.time() * 1000), limits.frame_deadline_ms)
             await self._sweep_all(loop)
             await self._leave_old_addresses(loop)
+
+    async def _wait(self, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
+        """Return in so many seconds, and look meanwhile who others wait for."""
+        budget, end = self._relay.budget, loop.time() + seconds
+        while budget.is_anybody_waiting and (left := end - loop.time()) > _LOOK_SECONDS:
+            await asyncio.sleep(min(left - _LOOK_SECONDS, _LOOK_SECONDS))
+            budget.look_at_place(int(loop.time() * 1000), self._relay.limits.frame_deadline_ms)
+        await asyncio.sleep(max(end - loop.time(), 0))
 
     async def _sweep_all(self, loop: asyncio.AbstractEventLoop) -> None:
         """Look at each connection that is there now and has not ended by its turn."""

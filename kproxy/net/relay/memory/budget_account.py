@@ -1,6 +1,6 @@
 """`BudgetAccount`: what one connection has of the budget of all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 
 from kproxy.net.relay.memory.buffer_budget import (
@@ -9,7 +9,7 @@ from kproxy.net.relay.memory.buffer_budget import (
     SMALL_FRAME_BYTES,
     BufferBudget,
 )
-from kproxy.net.relay.memory.stalled_holders import Holder
+from kproxy.net.relay.memory.holder import Holder
 
 
 def _tell_nobody() -> None:
@@ -27,6 +27,7 @@ class BudgetAccount(Holder):
         "_taken_bytes",
         "_told",
         "awaits_grant",
+        "client",
         "frame_bytes",
         "on_overstayed",
         "waiting_bytes",
@@ -34,6 +35,8 @@ class BudgetAccount(Holder):
 
     def __init__(self, budget: BufferBudget) -> None:
         self._budget = budget
+        self.client: Hashable = None
+        """Whose it is, see `Holder`."""
         self.on_overstayed: Callable[[], None] = _tell_nobody
         """Called when others have waited for too long for what the connection holds for its peers."""
         self._is_closed = False
@@ -129,6 +132,11 @@ class BudgetAccount(Holder):
     def may_be_ended(self) -> bool:
         """Whether anybody has said how."""
         return self.on_overstayed is not _tell_nobody and not self._is_closed
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether there is something of a frame that has yet to come, and not to be answered."""
+        return self._told[1] > 0
 
     def overstay(self) -> None:
         """End the connection, if its frame is not whole: of all else its peers may be innocent."""

@@ -9,19 +9,21 @@ of the event loop, none of which has had a chance to leave.
 Frames of which all have begun and none can end would hold up each other for ever. So one of those that wait is read on
 whatever is held: it has the *place beyond the limit*. An answer of a broker has it until it is whole: nobody else
 waits for its client, who may be slow. A request has it until it is answered, too, and what became of it has left. Then
-the next one: `MOST_ANSWERS_IN_A_ROW` in the order in which they came, which are quick as brokers are, and then a
-request, the smallest and the oldest in turn. While others wait, who has the place must bring `LEAST_BYTES_AT_PLACE`
-a second; whose frame is not whole in time drips, and is ended.
+the next one, see `PlaceBeyondLimit`: answers, which are quick as brokers are, and now and then a request, the smallest
+of all, and the oldest of each client in its turn. While others wait, who has the place and brings nothing has it no
+longer, and waits with what came for its next turn; of those who hold most so, and of those whose frames are not whole
+in time, the connections are ended.
 
 Nor may others wait for room because of those who hold it and move little: they are ended, see `look`.
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
-from kproxy.net.relay.memory.stalled_holders import Holder, StalledHolders
+from kproxy.net.relay.memory.holder import Holder
+from kproxy.net.relay.memory.place_beyond_limit import PlaceBeyondLimit, Verdict
+from kproxy.net.relay.memory.stalled_holders import StalledHolders
+from kproxy.net.relay.memory.waiting_line import WaitingLine, Wish
 
 SMALL_FRAME_BYTES: Final = 64 * 1024
 """A held frame up to this size waits for no room: it came in one or two chunks. What came of it counts all the same."""
@@ -36,25 +38,13 @@ MOST_LOOKED_AT: Final = 32
 """Of either kind of those who wait, how many are looked at for one that there is room for, each time that something is
 given back."""
 
-MOST_ANSWERS_IN_A_ROW: Final = 8
-"""How many answers of brokers are let in beyond the limit before a request is that waits as well."""
+_PASSED_ON_PART: Final = 8
+"""The part of the limit that those may hold who had the place beyond it, and brought too little."""
 
-LEAST_BYTES_AT_PLACE: Final = 1024 * 1024
-"""How fast a frame that others wait for has to come, in a second, beside a tenth of a frame deadline for each. Its
-socket is read 256 kB at once, so turns of a quarter of a second are quick enough."""
+_LEAST_PASSED_ON_BYTES: Final = 1024 * 1024
 
 _PATIENCE: Final = 10
 """The part of a frame deadline for which others wait before anybody is ended for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """Room that somebody waits for."""
-
-    step_bytes: int
-    on_granted: Callable[[], None]
-    is_answer: bool
-    frame_bytes: int
 
 
 class BufferBudget:
@@ -70,17 +60,14 @@ class BufferBudget:
     """
 
     __slots__ = (
-        "_answers_in_a_row",
         "_awake_ms",
-        "_first",
-        "_first_bytes",
-        "_first_since_ms",
         "_held",
         "_held_bytes",
         "_is_letting_in",
-        "_is_smallest_next",
         "_limit_bytes",
         "_looked_ms",
+        "_passed_on",
+        "_place",
         "_queues",
         "_read_bytes",
         "_stalled",
@@ -95,13 +82,9 @@ class BufferBudget:
         self._limit_bytes = limit_bytes
         self._held: dict[Hashable, int] = {}
         self._held_bytes = 0
-        self._first: Hashable | None = None
-        self._first_bytes = (0, 0)
-        """What it held at the first look, and at most."""
-        self._first_since_ms: int | None = None
-        self._answers_in_a_row = 0
-        """How many were let in last beyond the limit; 0 when the last one was a request."""
-        self._is_smallest_next = True
+        self._place = PlaceBeyondLimit()
+        self._passed_on: dict[Hashable, None] = {}
+        """Who had it, brought little, and has had no room since, in that order."""
         self._stalled = StalledHolders()
         self._looked_ms: int | None = None
         self._awake_ms = 0
@@ -113,7 +96,7 @@ class BufferBudget:
         self._waiting: dict[Hashable, int] = {}
         self._waiting_bytes = 0
         self._read_bytes = 0
-        self._queues: tuple[dict[Hashable, _Wish], dict[Hashable, _Wish]] = {}, {}  # requests, answers
+        self._queues = WaitingLine(), WaitingLine()  # requests, answers
 
     @property
     def is_exceeded(self) -> bool:
@@ -137,7 +120,7 @@ class BufferBudget:
     @property
     def left_bytes(self) -> int:
         """What may still be taken; 0 when the limit is reached, and while a frame waits for its turn."""
-        return 0 if self._is_anybody_waiting else max(self._limit_bytes - self.held_bytes, 0)
+        return 0 if self.is_anybody_waiting else max(self._limit_bytes - self.held_bytes, 0)
 
     def take(self, owner: Hashable, amount: int) -> None:
         """Count `amount` bytes for `owner`, instead of what it took before, whether there is room or not."""
@@ -182,24 +165,22 @@ class BufferBudget:
 
         Returns False when there is no room for these: then `on_granted` is called once there is. Who wants less may be
         let in before who wants more, but one of all who wait is let in whatever it wants, and again until it has left
-        its place: an answer of a broker, where `is_answer`, before the requests of clients, some times in a row; of
-        these the smallest, by `frame_bytes`, and the oldest in turn. What came in as an answer is no place for a
-        request of the same owner.
+        its place: answers of brokers, where `is_answer`, and requests, by `frame_bytes` (`PlaceBeyondLimit`). What
+        came in as an answer is no place for a request of the same owner.
         """
-        if owner is self._first and is_answer is not self._is_first_answer:
+        if owner is self._place.owner and is_answer is not self._place.is_for_answer:
             self._count(owner, came_bytes)
             self.leave_place(owner)
-        is_let_in = not step_bytes or owner is self._first
+        is_let_in = not step_bytes or owner is self._place.owner
         self._count(owner, came_bytes)
         if not is_let_in and not self._fits(step_bytes):
-            wish = _Wish(step_bytes, on_granted, is_answer, frame_bytes)
-            if self._first is not None:
+            if self._place.owner is not None:
                 self._forget_wish(owner)
-                self._queues[is_answer][owner] = wish
+                self._queues[is_answer].add(owner, Wish(step_bytes, on_granted, is_answer, frame_bytes))
                 return False
-            self._give_place(owner, wish)
+            self._place.give(owner, is_answer=is_answer)
         self._forget_wish(owner)
-        self._count(owner, came_bytes + step_bytes)
+        self._grant(owner, came_bytes + step_bytes)
         return True
 
     def release(self, owner: Hashable) -> None:
@@ -220,20 +201,15 @@ class BufferBudget:
     def look(self, now_ms: int, frame_deadline_ms: int) -> None:
         """Make way for those who have waited for room for a tenth of a frame deadline. To be called again and again.
 
-        The place beyond the limit passes on where who has it was too slow for so long, or has had it for a deadline.
-        And who is too slow with much that it holds is ended, be it a frame that has room and does not come, or an
-        answer that its client does not take (`StalledHolders`). Times begin with the first look at which others wait.
+        Who is too slow with much that it holds is ended, be it a frame that has room and does not come, or an answer
+        that its client does not take (`StalledHolders`). Times begin with the first look at which others wait.
         """
-        patience_ms = frame_deadline_ms // _PATIENCE
-        if self._looked_ms is not None:
-            self._awake_ms += min(now_ms - self._looked_ms, max(patience_ms // 2, 1))
-        self._looked_ms, now_ms = now_ms, self._awake_ms
-        if not self._is_anybody_waiting:
-            self._first_since_ms = None
+        self.look_at_place(now_ms, frame_deadline_ms)
+        now_ms, patience_ms = self._awake_ms, frame_deadline_ms // _PATIENCE
+        if not self.is_anybody_waiting:
             self._waited_since_ms = {}
             self._stalled.forget()
             return
-        self._look_at_place(now_ms, patience_ms, frame_deadline_ms)
         since_ms = self._waited_since_ms
         self._waited_since_ms = {
             owner: since_ms.get(owner, now_ms) for queue in self._queues for owner in queue
@@ -243,20 +219,45 @@ class BufferBudget:
             for holder in stalled:
                 holder.stand_still()
 
-    def _look_at_place(self, now_ms: int, patience_ms: int, most_ms: int) -> None:
-        first = self._first
-        if first is None:
-            return
-        held_bytes = self._held.get(first, 0)
-        if self._first_since_ms is None:
-            self._first_since_ms, self._first_bytes = now_ms, (held_bytes, held_bytes)
-        then_bytes, most_bytes = self._first_bytes
-        self._first_bytes = then_bytes, max(held_bytes, most_bytes)
-        earned_ms = (self._first_bytes[1] - then_bytes) * 1000 // LEAST_BYTES_AT_PLACE
-        if now_ms - self._first_since_ms >= min(most_ms, patience_ms + earned_ms):
+    def look_at_place(self, now_ms: int, frame_deadline_ms: int) -> None:
+        """Let the next one have the place beyond the limit, where others wait and who has it is slow.
+
+        To be called several times a second while `is_anybody_waiting`: who brings nothing has it for
+        `place_beyond_limit.MOST_LOOKS` of them.
+        """
+        patience_ms = frame_deadline_ms // _PATIENCE
+        if self._looked_ms is not None:
+            self._awake_ms += min(now_ms - self._looked_ms, max(patience_ms // 2, 1))
+        self._looked_ms = now_ms
+        first = self._place.owner
+        if not self.is_anybody_waiting:
+            self._place.forget_time()
+        elif first is not None:
+            held_bytes = self._held.get(first, 0)
+            verdict = self._place.look(
+                self._awake_ms, held_bytes, patience_ms=patience_ms, most_ms=frame_deadline_ms
+            )
+            self._act_on(first, verdict)
+
+    def _act_on(self, first: Hashable, verdict: Verdict) -> None:
+        if verdict is Verdict.OVERSTAYS:
             self.leave_place(first)
             if isinstance(first, Holder):
                 first.overstay()
+        elif verdict is Verdict.BRINGS_LITTLE and isinstance(first, Holder) and first.is_awaited:
+            self._passed_on[first] = None
+            self.leave_place(first)
+            self._end_passed_on()
+
+    def _end_passed_on(self) -> None:
+        """End those of who were passed on first, while they all hold too much beyond the limit."""
+        held_bytes = sum(self._held.get(each, 0) for each in self._passed_on)
+        while held_bytes > max(self._limit_bytes // _PASSED_ON_PART, _LEAST_PASSED_ON_BYTES):
+            oldest = next(iter(self._passed_on))
+            del self._passed_on[oldest]
+            held_bytes -= self._held.get(oldest, 0)
+            if isinstance(oldest, Holder):
+                oldest.overstay()
 
     def _held_for_peers(self) -> dict[Holder, int]:
         """Return how much each holds that could move: not of those who wait for room themselves."""
@@ -272,81 +273,72 @@ class BufferBudget:
 
     def leave_place(self, owner: Hashable) -> None:
         """Take the place beyond the limit from `owner`, if it has it, whatever it holds still."""
-        if owner is self._first:
-            self._first = self._first_since_ms = None
+        if owner is self._place.owner:
+            self._place.leave()
             self._let_in()
 
     def has_place(self, owner: Hashable) -> bool:
         """Tell whether more than the limit is held, and `owner` is the one that was let in all the same."""
-        return owner is not None and owner is self._first and self.is_exceeded
+        return owner is not None and owner is self._place.owner and self.is_exceeded
 
     @property
-    def _is_first_answer(self) -> bool:
-        return self._answers_in_a_row > 0
-
-    @property
-    def _is_anybody_waiting(self) -> bool:
+    def is_anybody_waiting(self) -> bool:
+        """Whether a frame waits for room."""
         requests, answers = self._queues
         return bool(requests or answers)
 
     def _forget_wish(self, owner: Hashable) -> None:
         for queue in self._queues:
-            queue.pop(owner, None)
-
-    def _give_place(self, owner: Hashable, wish: _Wish) -> None:
-        self._first, self._first_since_ms = owner, None
-        self._answers_in_a_row = self._answers_in_a_row + 1 if wish.is_answer else 0
+            queue.discard(owner)
 
     def _bytes_of(self, owner: Hashable) -> int:
         return self._held.get(owner, 0) + self._waiting.get(owner, 0) + self._taken.get(owner, 0)
 
     def _let_in(self) -> None:
         """Let those go on for whom there is room now, and one in any case."""
-        first = self._first
+        first = self._place.owner
         if first is not None and first not in self._held:
             # As much waits for the peers of any connection.
             is_small = self._bytes_of(first) <= SMALL_FRAME_BYTES
-            self._first = None if self._is_first_answer or is_small or not self.is_exceeded else first
-        if not self._is_anybody_waiting or self._is_letting_in:
+            if self._place.is_for_answer or is_small or not self.is_exceeded:
+                self._place.leave()
+        if not self.is_anybody_waiting or self._is_letting_in:
             return
         self._is_letting_in = True
         try:
-            while self._is_anybody_waiting:
-                if self._first is None:
-                    self._let_one_in(self._next_at_place(), whatever_is_held=True)
-                for owner in [each for queue in self._queues for each in islice(queue, MOST_LOOKED_AT)]:
+            while self.is_anybody_waiting:
+                if self._place.owner is None:
+                    self._let_one_in(self._place.next_of(*self._queues), whatever_is_held=True)
+                for owner in [each for queue in self._queues for each in queue.first(MOST_LOOKED_AT)]:
                     self._let_one_in(owner)
-                if self._first is not None:
+                if self._place.owner is not None:
                     return
         finally:
             self._is_letting_in = False
 
-    def _next_at_place(self) -> Hashable:
-        requests, answers = self._queues
-        if answers and (self._answers_in_a_row < MOST_ANSWERS_IN_A_ROW or not requests):
-            return next(iter(answers))
-        self._is_smallest_next = not self._is_smallest_next
-        if self._is_smallest_next:
-            return next(iter(requests))
-        return min(requests, key=lambda owner: requests[owner].frame_bytes)
-
     def _let_one_in(self, owner: Hashable, *, whatever_is_held: bool = False) -> None:
-        requests, answers = self._queues
-        wish = requests.get(owner) or answers.get(owner)
+        queue = self._queues[owner in self._queues[True]]
+        wish = queue.get(owner)
         if wish is None:
             return  # it has given up while another one was let in
         if not self._fits(wish.step_bytes):
             if not whatever_is_held:
                 return
-            self._give_place(owner, wish)
-        self._forget_wish(owner)
-        self._count(owner, self._held.get(owner, 0) + wish.step_bytes)
+            self._place.give(owner, is_answer=wish.is_answer)
+        queue.serve(owner)
+        self._grant(owner, self._held.get(owner, 0) + wish.step_bytes)
         wish.on_granted()
 
     def _fits(self, amount: int) -> bool:
         return self.held_bytes + amount <= self._limit_bytes
 
+    def _grant(self, owner: Hashable, amount: int) -> None:
+        self._passed_on.pop(owner, None)
+        self._count(owner, amount)
+
     def _count(self, owner: Hashable, amount: int) -> None:
         self._held_bytes += amount - self._held.pop(owner, 0)
         if amount:
             self._held[owner] = amount
+        else:
+            self._passed_on.pop(owner, None)

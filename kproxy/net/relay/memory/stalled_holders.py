@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from heapq import nlargest
 from typing import Final
 
+from kproxy.net.relay.memory.holder import Holder
+
 LEAST_HELD_BYTES: Final = 1024 * 1024
 """Who holds no more than this is left alone: it is what a slow client may have of a broker's answers."""
 
@@ -12,23 +14,6 @@ LEAST_BYTES_A_SECOND: Final = 256 * 1024
 
 MOST_ENDED: Final = 8
 """How many are ended at one look."""
-
-
-class Holder:
-    """An owner of bytes whose connection can be ended, for others wait for them."""
-
-    __slots__ = ()
-
-    @property
-    def may_be_ended(self) -> bool:
-        """Whether there is anybody to tell."""
-        return True
-
-    def overstay(self) -> None:
-        """End it, if a frame that is not whole is why it had the place beyond the limit for too long."""
-
-    def stand_still(self) -> None:
-        """End it: it holds much, and moves little."""
 
 
 class StalledHolders:

@@ -1,5 +1,7 @@
 """`BudgetAccount`: what one connection has of the budget of all."""
 
+from functools import partial
+
 from kproxy.net.relay.memory.budget_account import BudgetAccount
 from kproxy.net.relay.memory.buffer_budget import (
     FIRST_STEP_BYTES,
@@ -123,3 +125,77 @@ def test_a_closed_account_takes_nothing_any_more() -> None:
 
     assert not account.has_too_much
     assert (budget.held_bytes, account.awaits_grant) == (0, False)
+
+
+def test_of_those_who_wait_beyond_the_limit_eight_answers_of_brokers_go_on_and_then_a_request() -> None:
+    # Given
+    budget, let_in = BufferBudget(KIB), list[str]()
+    first = BudgetAccount(budget)
+    first.hold(50 * KIB, 50 * KIB, 1, never)
+    accounts = {name: BudgetAccount(budget) for name in ("r1", "r2", *(f"a{number}" for number in range(10)))}
+    for name, account in accounts.items():
+        account.hold(50 * KIB, 50 * KIB, 1, partial(let_in.append, name), is_answer=name.startswith("a"))
+
+    # When
+    first.close()
+    while len(let_in) < len(accounts):
+        accounts[let_in[-1]].close()
+
+    # Then
+    assert let_in == [*(f"a{number}" for number in range(8)), "r1", "a8", "a9", "r2"]
+
+
+def test_of_requests_that_wait_beyond_the_limit_the_smallest_and_the_oldest_go_on_in_turn() -> None:
+    # Given
+    budget, let_in = BufferBudget(KIB), list[str]()
+    first = BudgetAccount(budget)
+    first.hold(50 * KIB, 50 * KIB, 1, never)
+    sizes = {"oldest": 900, "large": 800, "smaller": 300, "smallest": 200, "last": 1_000}
+    accounts = {name: BudgetAccount(budget) for name in sizes}
+    for name, size in sizes.items():
+        accounts[name].hold(50 * KIB, size * KIB, 1, partial(let_in.append, name))
+
+    # When
+    first.close()
+    while len(let_in) < len(accounts):
+        accounts[let_in[-1]].close()
+
+    # Then
+    assert let_in == ["smallest", "oldest", "smaller", "large", "last"]
+
+
+def test_a_client_of_many_connections_keeps_another_one_waiting_for_one_turn() -> None:
+    # Given
+    budget, let_in = BufferBudget(KIB), list[str]()
+    first = BudgetAccount(budget)
+    first.hold(50 * KIB, 50 * KIB, 1, never)
+    accounts = {name: BudgetAccount(budget) for name in ("m0", "m1", "m2", "m3", "other")}
+    for name, account in accounts.items():
+        account.client = "many" if name.startswith("m") else name
+        account.hold(50 * KIB, 50 * KIB, 1, partial(let_in.append, name), is_answer=True)
+
+    # When
+    first.close()
+    while len(let_in) < len(accounts):
+        accounts[let_in[-1]].close()
+
+    # Then
+    assert let_in == ["m0", "other", "m1", "m2", "m3"]
+
+
+def test_an_answer_that_finds_room_leaves_the_place_beyond_the_limit_to_the_next_answer() -> None:
+    # Given room for the first answer, behind whoever has the place, and for nothing else
+    budget, let_in = BufferBudget(300 * KIB), list[str]()
+    budget.note_waiting("slow peers", 290 * KIB)
+    first = BudgetAccount(budget)
+    first.hold(200 * KIB, 50 * KIB, 1, never)
+    for name, missing in (("request", 80 * KIB), ("little answer", 16 * KIB), ("answer", 80 * KIB)):
+        account = BudgetAccount(budget)
+        account.hold(80 * KIB, missing, 1, partial(let_in.append, name), is_answer="answer" in name)
+
+    # When
+    budget.note_waiting("slow peers", 30 * KIB)
+    first.close()
+
+    # Then
+    assert let_in == ["little answer", "answer"]

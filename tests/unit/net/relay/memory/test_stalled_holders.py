@@ -1,8 +1,14 @@
 """`StalledHolders`: who is ended where others wait for room."""
 
-from kproxy.net.relay.memory.stalled_holders import LEAST_HELD_BYTES, MOST_ENDED, Holder, StalledHolders
+from functools import partial
 
-MIB = 1024 * 1024
+from kproxy.net.relay.memory.budget_account import BudgetAccount
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
+from kproxy.net.relay.memory.holder import Holder
+from kproxy.net.relay.memory.stalled_holders import LEAST_HELD_BYTES, MOST_ENDED, StalledHolders
+
+KIB = 1024
+MIB = 1024 * KIB
 
 
 def ended(
@@ -61,3 +67,39 @@ def test_time_begins_anew_for_who_held_little_meanwhile_and_when_nobody_waited()
 
     # Then
     assert seen == [[], [], [], [], [], [much]]
+
+
+def test_who_holds_much_that_does_not_move_is_ended_when_others_have_waited_for_room_for_a_while() -> None:
+    # Given one who holds a whole request whose turn does not come, one who holds little, and one who waits
+    budget, told = BufferBudget(8192 * KIB), list[str]()
+    much, little, waits = (BudgetAccount(budget) for _ in range(3))
+    for name, account in (("much", much), ("little", little), ("waits", waits)):
+        account.on_overstayed = partial(told.append, name)
+    much.note_waiting(8000 * KIB)
+    little.note_waiting(1000 * KIB)
+    for account in (BudgetAccount(budget), BudgetAccount(budget), waits):
+        account.hold(2000 * KIB, 50 * KIB, 1, lambda: None)
+
+    # When
+    seen = []
+    for now_ms in range(0, 4_000, 1_000):
+        budget.look(now_ms, 30_000)
+        seen.append(list(told))
+
+    # Then
+    assert seen == [[], [], [], ["much"]]
+
+
+def test_nobody_is_ended_for_what_does_not_move_while_nobody_waits_for_room() -> None:
+    # Given
+    budget, told = BufferBudget(KIB), list[str]()
+    much = BudgetAccount(budget)
+    much.on_overstayed = lambda: told.append("much")
+    much.note_waiting(8000 * KIB)
+
+    # When
+    for now_ms in range(0, 100_000, 1_000):
+        budget.look(now_ms, 30_000)
+
+    # Then
+    assert (budget.is_exceeded, told) == (True, [])
