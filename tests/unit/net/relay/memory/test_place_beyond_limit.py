@@ -359,7 +359,7 @@ def test_who_was_passed_on_and_ended_its_frame_is_not_ended_for_that_when_it_has
     # Given
     budget, ended = BufferBudget(8192 * KIB), list[int]()
     budget.note_waiting("slow peers", 8192 * KIB)
-    first, *others = accounts = [BudgetAccount(budget) for _ in range(4)]
+    first, *_ = accounts = [BudgetAccount(budget) for _ in range(4)]
     for number, account in enumerate(accounts):
         account.on_overstayed = partial(ended.append, number)
         account.hold(600 * KIB, 100 * KIB, 1, lambda: None)
