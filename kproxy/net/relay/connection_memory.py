@@ -189,5 +189,6 @@ class ConnectionMemory:
             return
         self._high_water_bytes, self._marked_twin = high_bytes, twin
         client.set_write_buffer_limits(high=high_bytes)
-        if twin is not None:
+        # A client that is found full by that is told of, and all may have been set anew.
+        if twin is not None and (self._high_water_bytes, self._marked_twin) == (high_bytes, twin):
             twin.set_high_water(high_bytes)

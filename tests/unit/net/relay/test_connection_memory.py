@@ -327,3 +327,25 @@ def test_who_comes_from_one_host_and_is_one_principal_waits_for_room_as_one_clie
 
     # Then
     assert let_in == ["a1", "alice", "b", "a2", "a3"]
+
+
+def test_a_twin_is_not_called_full_when_its_client_is_found_full_and_there_is_room_again_by_that() -> None:
+    # Given
+    held, twin = Held(1_000), SlowTwin()
+
+    class FoundFull(SlowClient):
+        def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+            super().set_write_buffer_limits(high, low)
+            if high == 0:
+                held.budget.note_waiting("others", 0)
+                held.memory.tell(held.client, cast("UpstreamTwin", twin))
+
+    held.client = FoundFull()
+    held.client.unwritten_bytes = 600
+    held.budget.note_waiting("others", 1_000)
+
+    # When
+    held.memory.tell(held.client, cast("UpstreamTwin", twin))
+
+    # Then
+    assert held.client.high_bytes == twin.high_bytes == WRITE_HIGH_WATER_BYTES
