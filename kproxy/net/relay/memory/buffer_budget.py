@@ -175,7 +175,7 @@ class BufferBudget:
         self._count(owner, came_bytes)
         if not is_let_in and not self._fits(step_bytes):
             if self._place.owner is not None:
-                self._forget_wish(owner)
+                self._queues[not is_answer].discard(owner)
                 self._queues[is_answer].add(owner, Wish(step_bytes, on_granted, is_answer, frame_bytes))
                 return False
             self._place.give(owner, is_answer=is_answer)

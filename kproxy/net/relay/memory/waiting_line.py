@@ -41,9 +41,10 @@ class WaitingLine:
         return owner in self._client_of
 
     def add(self, owner: Hashable, wish: Wish) -> None:
-        """Have `owner` wait as the last one of its client."""
-        self.discard(owner)
+        """Have `owner` wait as the last one of its client; who waits already keeps its turn."""
         client = owner.client if isinstance(owner, Holder) and owner.client is not None else owner
+        if self._client_of.get(owner, client) != client:
+            self.discard(owner)
         self._client_of[owner] = client
         self._clients.setdefault(client, {})[owner] = wish
 

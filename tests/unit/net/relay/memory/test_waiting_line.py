@@ -73,6 +73,16 @@ def test_a_client_that_comes_again_has_its_turn_after_those_who_wait() -> None:
     assert served(line) == [other, again]
 
 
+def test_who_waits_already_keeps_its_turn_whatever_it_waits_for_now() -> None:
+    first, second = Connection("a"), Connection("b")
+    line = line_of(first, second)
+
+    line.add(first, wish(7))
+
+    found = line.get(first)
+    assert (served(line), found and found.frame_bytes) == ([first, second], 7)
+
+
 def test_the_smallest_frame_of_all_is_found_whoever_it_is_of() -> None:
     line = WaitingLine()
     for owner, frame_bytes in (("first", 3), (Connection("a"), 2), ("smallest", 1), ("last", 4)):
