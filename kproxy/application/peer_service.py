@@ -113,7 +113,7 @@ class PeerService:
             clock=clock,
         )
         relayed = peer_relay(relay, (*apis.entries, *apis.partial_entries), self._held_refusals)
-        self._sweeper = Sweeper(relayed)
+        self._sweeper = Sweeper(relayed, standing_bytes=None)
         self._listener = PeerListener(
             relayed, lambda: self._fleet.identity, self._secret, limits=self._limits, tls=self._tls
         )

@@ -23,9 +23,12 @@ _DRAIN_WAVE: Final = 50
 
 
 class Sweeper:
-    """Walks over the relayed connections. What `standing_bytes` returns counts for the budget of them all."""
+    """Walks over the relayed connections, and looks after the budget of them all, and of those of other sweepers.
 
-    def __init__(self, relay: Relay, standing_bytes: Callable[[], int] = lambda: 0) -> None:
+    What `standing_bytes` returns counts for it. None: another sweeper looks after it.
+    """
+
+    def __init__(self, relay: Relay, standing_bytes: Callable[[], int] | None) -> None:
         self._relay = relay
         self._standing_bytes = standing_bytes
 
@@ -40,17 +43,18 @@ class Sweeper:
         while True:
             await self._wait(pause, loop)
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
-            self._relay.budget.take(self, self._standing_bytes())
-            self._relay.budget.look(int(loop.time() * 1000), limits.frame_deadline_ms)
+            if self._standing_bytes is not None:
+                self._relay.budget.take(self, self._standing_bytes())
+                self._relay.budget.look(int(loop.time() * 1000), limits.frame_deadline_ms)
             await self._sweep_all(loop)
             await self._leave_old_addresses(loop)
 
     async def _wait(self, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
         """Return in so many seconds, and look meanwhile who others wait for."""
-        budget, end = self._relay.budget, loop.time() + seconds
-        while budget.is_anybody_waiting and (left := end - loop.time()) > _LOOK_SECONDS:
-            await asyncio.sleep(min(left - _LOOK_SECONDS, _LOOK_SECONDS))
-            budget.look_at_place(int(loop.time() * 1000), self._relay.limits.frame_deadline_ms)
+        end = loop.time() + seconds
+        while self._standing_bytes is not None and end - loop.time() > _LOOK_SECONDS:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._relay.budget.look_at_place(int(loop.time() * 1000), self._relay.limits.frame_deadline_ms)
         await asyncio.sleep(max(end - loop.time(), 0))
 
     async def _sweep_all(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -8,6 +8,7 @@ import pytest
 from kproxy.application.peer_service import fleet_secret, warn_of_unguarded_listener
 from kproxy.error_codes import ErrorCode
 from kproxy.net.peers.secret import SecretUnusable
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.settings import Settings
 from kproxy.share.identifiers import GroupId, TopicId
 from kproxy.wire.api_keys import ApiKey
@@ -165,3 +166,24 @@ async def test_the_warning_of_an_unguarded_fleet_listener_comes_at_the_start_and
     # Then
     (line,) = [record for record in alarms(caplog) if record.msg == "fleet_listener_unguarded"]
     assert "kproxy.fleet.secret.file" in str(line.__dict__)
+
+
+async def test_one_sweeper_of_a_process_looks_after_the_budget_that_all_connections_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two would give who has the place beyond the limit half of the time."""
+    lookers, look = list[str](), BufferBudget.look
+
+    def noted(budget: BufferBudget, now_ms: int, frame_deadline_ms: int) -> None:
+        task = asyncio.current_task()
+        lookers.append("" if task is None else task.get_name())
+        look(budget, now_ms, frame_deadline_ms)
+
+    monkeypatch.setattr(BufferBudget, "look", noted)
+
+    async with ScriptedStateLog() as cluster:
+        answer_about_groups(cluster)
+        async with RunningProxy(cluster, ErrorCode.UNSUPPORTED_VERSION):
+            await until(lambda: len(lookers) >= 3)
+
+    assert set(lookers) == {"sweeper"}

@@ -100,7 +100,7 @@ class OwnerUnderTest:
         self.listener = PeerListener(
             self.relay, lambda: self.identity, secret, limits=limits or PeerLimits(), tls=tls
         )
-        self.sweeper = Sweeper(self.relay)
+        self.sweeper = Sweeper(self.relay, standing_bytes=lambda: 0)
         self._name = name
 
     @property

@@ -215,7 +215,7 @@ class RelayUnderTest:
         )
         self.listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), self.relay, self.addresses)
         self.relay.binder = self.listeners
-        self.sweeper = Sweeper(self.relay)
+        self.sweeper = Sweeper(self.relay, standing_bytes=lambda: 0)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Open a client connection to the bootstrap port."""

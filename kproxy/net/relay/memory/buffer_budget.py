@@ -21,6 +21,7 @@ from collections.abc import Callable, Hashable
 from typing import Final
 
 from kproxy.net.relay.memory.holder import Holder
+from kproxy.net.relay.memory.passed_on import PassedOn
 from kproxy.net.relay.memory.place_beyond_limit import PlaceBeyondLimit, Verdict
 from kproxy.net.relay.memory.stalled_holders import StalledHolders
 from kproxy.net.relay.memory.waiting_line import WaitingLine, Wish
@@ -37,11 +38,6 @@ LARGEST_STEP_BYTES: Final = 256 * 1024
 MOST_LOOKED_AT: Final = 32
 """Of either kind of those who wait, how many are looked at for one that there is room for, each time that something is
 given back."""
-
-_PASSED_ON_PART: Final = 8
-"""The part of the limit that those may hold who had the place beyond it, and brought too little."""
-
-_LEAST_PASSED_ON_BYTES: Final = 1024 * 1024
 
 _PATIENCE: Final = 10
 """The part of a frame deadline for which others wait before anybody is ended for them."""
@@ -83,8 +79,7 @@ class BufferBudget:
         self._held: dict[Hashable, int] = {}
         self._held_bytes = 0
         self._place = PlaceBeyondLimit()
-        self._passed_on: dict[Hashable, None] = {}
-        """Who had it, brought little, and has had no room since, in that order."""
+        self._passed_on = PassedOn(limit_bytes)
         self._stalled = StalledHolders()
         self._looked_ms: int | None = None
         self._awake_ms = 0
@@ -222,8 +217,7 @@ class BufferBudget:
     def look_at_place(self, now_ms: int, frame_deadline_ms: int) -> None:
         """Let the next one have the place beyond the limit, where others wait and who has it is slow.
 
-        To be called several times a second while `is_anybody_waiting`: who brings nothing has it for
-        `place_beyond_limit.MOST_LOOKS` of them.
+        To be called some times a second: who brings nothing has it for `place_beyond_limit.MOST_LOOKS` of them.
         """
         patience_ms = frame_deadline_ms // _PATIENCE
         if self._looked_ms is not None:
@@ -242,22 +236,19 @@ class BufferBudget:
     def _act_on(self, first: Hashable, verdict: Verdict) -> None:
         if verdict is Verdict.OVERSTAYS:
             self.leave_place(first)
-            if isinstance(first, Holder):
-                first.overstay()
-        elif verdict is Verdict.BRINGS_LITTLE and isinstance(first, Holder) and first.is_awaited:
-            self._passed_on[first] = None
+            _end(first)
+        elif verdict is Verdict.BRINGS_LITTLE and self._may_be_passed_on(first):
+            self._passed_on.add(first)
             self.leave_place(first)
-            self._end_passed_on()
+            for owner in self._passed_on.too_many(self._held):
+                # Else the end of another one has made room, for it or for everybody.
+                if owner in self._passed_on and self.is_exceeded:
+                    self._passed_on.discard(owner)
+                    _end(owner)
 
-    def _end_passed_on(self) -> None:
-        """End those of who were passed on first, while they all hold too much beyond the limit."""
-        held_bytes = sum(self._held.get(each, 0) for each in self._passed_on)
-        while held_bytes > max(self._limit_bytes // _PASSED_ON_PART, _LEAST_PASSED_ON_BYTES):
-            oldest = next(iter(self._passed_on))
-            del self._passed_on[oldest]
-            held_bytes -= self._held.get(oldest, 0)
-            if isinstance(oldest, Holder):
-                oldest.overstay()
+    def _may_be_passed_on(self, first: Hashable) -> bool:
+        is_awaited = isinstance(first, Holder) and first.is_awaited
+        return is_awaited and self._held.get(first, 0) <= self._passed_on.most_bytes
 
     def _held_for_peers(self) -> dict[Holder, int]:
         """Return how much each holds that could move: not of those who wait for room themselves."""
@@ -307,33 +298,35 @@ class BufferBudget:
         self._is_letting_in = True
         try:
             while self.is_anybody_waiting:
-                if self._place.owner is None:
-                    self._let_one_in(self._place.next_of(*self._queues), whatever_is_held=True)
-                for owner in [each for queue in self._queues for each in queue.first(MOST_LOOKED_AT)]:
-                    self._let_one_in(owner)
+                some = [owner for queue in self._queues for owner in queue.first(MOST_LOOKED_AT)]
+                if sum(map(self._let_one_in, some)):
+                    continue
                 if self._place.owner is not None:
                     return
+                self._let_one_in(self._place.next_of(*self._queues), whatever_is_held=True)
         finally:
             self._is_letting_in = False
 
-    def _let_one_in(self, owner: Hashable, *, whatever_is_held: bool = False) -> None:
+    def _let_one_in(self, owner: Hashable, *, whatever_is_held: bool = False) -> bool:
+        """Let `owner` go on, if there is room; whether there was, or it has given up while others were let in."""
         queue = self._queues[owner in self._queues[True]]
         wish = queue.get(owner)
         if wish is None:
-            return  # it has given up while another one was let in
+            return True
         if not self._fits(wish.step_bytes):
             if not whatever_is_held:
-                return
+                return False
             self._place.give(owner, is_answer=wish.is_answer)
         queue.serve(owner)
         self._grant(owner, self._held.get(owner, 0) + wish.step_bytes)
         wish.on_granted()
+        return True
 
     def _fits(self, amount: int) -> bool:
         return self.held_bytes + amount <= self._limit_bytes
 
     def _grant(self, owner: Hashable, amount: int) -> None:
-        self._passed_on.pop(owner, None)
+        self._passed_on.discard(owner)
         self._count(owner, amount)
 
     def _count(self, owner: Hashable, amount: int) -> None:
@@ -341,4 +334,9 @@ class BufferBudget:
         if amount:
             self._held[owner] = amount
         else:
-            self._passed_on.pop(owner, None)
+            self._passed_on.discard(owner)
+
+
+def _end(owner: Hashable) -> None:
+    if isinstance(owner, Holder):
+        owner.overstay()

@@ -28,3 +28,8 @@ class Holder:
 
     def stand_still(self) -> None:
         """End it: it holds much, and moves little."""
+
+
+def client_of(owner: Hashable) -> Hashable:
+    """Return whose `owner` is: a client, or itself where it is nobody's."""
+    return owner.client if isinstance(owner, Holder) and owner.client is not None else owner

@@ -14,10 +14,14 @@ LEAST_BYTES_A_SECOND: Final = 1024 * 1024
 is read 256 kB at once, so turns of a quarter of a second are quick enough."""
 
 LITTLE_BYTES: Final = 64 * 1024
-"""Who brings less than this in `MOST_LOOKS` looks has the place no longer, though it may go on in its next turn."""
+"""Who brings less than this in `MOST_LOOKS` looks and `LEAST_MS` has the place no longer, though it may go on in its
+next turn."""
 
 MOST_LOOKS: Final = 3
-"""Looks, not milliseconds: a loop that stood still has read nobody in that time."""
+"""Not milliseconds alone: a loop that stood still has read nobody in that time."""
+
+LEAST_MS: Final = 250
+"""Nor looks alone: so long may a packet take that was lost, or one way and back."""
 
 
 class Verdict(Enum):
@@ -39,6 +43,7 @@ class PlaceBeyondLimit:
         "_since_ms",
         "_then_bytes",
         "_window_bytes",
+        "_window_ms",
         "owner",
     )
 
@@ -67,7 +72,8 @@ class PlaceBeyondLimit:
     def forget_time(self) -> None:
         """Let the time begin anew: nobody else waits."""
         self._since_ms: int | None = None
-        self._then_bytes = self._most_bytes = self._window_bytes = self._looks = 0
+        self._then_bytes = self._most_bytes = self._window_bytes = 0
+        self._looks = self._window_ms = 0
 
     def look(self, now_ms: int, held_bytes: int, *, patience_ms: int, most_ms: int) -> Verdict:
         """Return what becomes of who has it, and holds so much by now, while others wait.
@@ -75,7 +81,7 @@ class PlaceBeyondLimit:
         It overstays after `patience_ms` and what `LEAST_BYTES_A_SECOND` grant it for what came, or after `most_ms`.
         """
         if self._since_ms is None:
-            self._since_ms = now_ms
+            self._since_ms = self._window_ms = now_ms
             self._then_bytes = self._most_bytes = self._window_bytes = held_bytes
             return Verdict.STAYS
         self._most_bytes = max(held_bytes, self._most_bytes)
@@ -84,8 +90,9 @@ class PlaceBeyondLimit:
             return Verdict.OVERSTAYS
         self._looks += 1
         if self._most_bytes - self._window_bytes >= LITTLE_BYTES:
-            self._window_bytes, self._looks = self._most_bytes, 0
-        return Verdict.BRINGS_LITTLE if self._looks >= MOST_LOOKS else Verdict.STAYS
+            self._window_bytes, self._window_ms, self._looks = self._most_bytes, now_ms, 0
+        is_slow = self._looks >= MOST_LOOKS and now_ms - self._window_ms >= LEAST_MS
+        return Verdict.BRINGS_LITTLE if is_slow else Verdict.STAYS
 
     def next_of(self, requests: WaitingLine, answers: WaitingLine) -> Hashable:
         """Return who has it next: one of either, of which one at least is not empty."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 
-from kproxy.net.relay.memory.holder import Holder
+from kproxy.net.relay.memory.holder import client_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class WaitingLine:
 
     def add(self, owner: Hashable, wish: Wish) -> None:
         """Have `owner` wait as the last one of its client; who waits already keeps its turn."""
-        client = owner.client if isinstance(owner, Holder) and owner.client is not None else owner
+        client = client_of(owner)
         if self._client_of.get(owner, client) != client:
             self.discard(owner)
         self._client_of[owner] = client

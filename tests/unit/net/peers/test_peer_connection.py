@@ -8,6 +8,7 @@ from kproxy.fleet.peer_hello import Purpose, RelayedClient
 from kproxy.interception.routing import Disposition
 from kproxy.net.peers.peer_connection import PeerRoutes
 from kproxy.net.peers.peer_twin import MORE_API_KEY, PeerTwin
+from kproxy.security.principal import ANONYMOUS
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
@@ -22,6 +23,7 @@ from tests.unit.net.peering import (
     heartbeat_of,
     share_entries,
 )
+from tests.unit.net.relaying import share_search
 from tests.worlds.waiting import until
 
 CLIENT = RelayedClient(3, "10.0.0.1:4711", "User:ANONYMOUS", 17)
@@ -173,4 +175,16 @@ async def test_what_a_client_had_left_is_served_as_such_and_what_it_sent_before_
         assert not was_gone_before
         assert [context.caller.is_gone for context in owner.apis.contexts[1:]] == [True, True]
         assert owner.relay.connections, "that the connection ends is no news any more"
+        twin.abort()
+
+
+async def test_it_waits_for_room_as_the_client_of_that_host_and_not_as_all_of_the_other_process() -> None:
+    async with OwnerUnderTest() as owner:
+        twin = await connected(owner)
+        asked(twin, share_search(1)[:400_000], 1)
+
+        await until(lambda: any(connection.buffered_bytes for connection in owner.relay.connections))
+        (connection,) = owner.relay.connections
+
+        assert getattr(connection, "holder").client == ("10.0.0.1", ANONYMOUS)  # noqa: B009
         twin.abort()
