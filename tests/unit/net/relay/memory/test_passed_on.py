@@ -12,6 +12,10 @@ KIB = 1024
 MIB = 1024 * KIB
 
 
+def never() -> None:
+    raise AssertionError("nobody waited for this")
+
+
 class Connection(Holder):
     """One of a client's."""
 
@@ -133,3 +137,69 @@ def test_nobody_is_ended_any_more_when_the_end_of_another_one_has_made_room() ->
 
     # Then
     assert ended == [1]
+
+
+def test_of_those_who_were_passed_on_the_first_ones_are_ended_when_all_hold_too_much() -> None:
+    # Given a budget of which passed on frames may hold 2 MiB, each with 800 KiB that came
+    budget, ended = BufferBudget(16384 * KIB), list[int]()
+    budget.note_waiting("slow peers", 16384 * KIB)
+    accounts = [BudgetAccount(budget) for _ in range(5)]
+    for number, account in enumerate(accounts):
+        account.on_overstayed = partial(ended.append, number)
+        account.hold(800 * KIB, 16 * KIB, 1, lambda: None)
+
+    # When
+    for now_ms in range(0, 1_800, 100):
+        budget.look_at_place(now_ms, 30_000)
+
+    # Then
+    assert ended == [0, 1]
+
+
+def test_who_was_passed_on_and_has_found_room_since_is_not_ended_for_it() -> None:
+    # Given
+    budget, ended = BufferBudget(8192 * KIB), list[int]()
+    budget.note_waiting("slow peers", 8192 * KIB)
+    first, *others = accounts = [BudgetAccount(budget) for _ in range(4)]
+    for number, account in enumerate(accounts):
+        account.on_overstayed = partial(ended.append, number)
+        account.hold(600 * KIB, 100 * KIB, 1, lambda: None)
+    for now_ms in range(0, 400, 100):
+        budget.look_at_place(now_ms, 30_000)
+
+    # When
+    budget.note_waiting("slow peers", 5000 * KIB)
+    first.hold(610 * KIB, 90 * KIB, 1, never)
+    found_room = not first.awaits_grant
+    budget.note_waiting("slow peers", 8192 * KIB)
+    last = BudgetAccount(budget)
+    last.hold(50 * KIB, 50 * KIB, 1, lambda: None)
+    for account in others:
+        account.hold(620 * KIB, 80 * KIB, 1, lambda: None)
+    for now_ms in range(400, 2_400, 100):
+        budget.look_at_place(now_ms, 30_000)
+
+    # Then
+    assert found_room
+    assert (0 in ended, len(ended) > 0) == (False, True)
+
+
+def test_who_was_passed_on_and_ended_its_frame_is_not_ended_for_that_when_it_has_begun_another() -> None:
+    # Given
+    budget, ended = BufferBudget(8192 * KIB), list[int]()
+    budget.note_waiting("slow peers", 8192 * KIB)
+    first, *_ = accounts = [BudgetAccount(budget) for _ in range(4)]
+    for number, account in enumerate(accounts):
+        account.on_overstayed = partial(ended.append, number)
+        account.hold(600 * KIB, 100 * KIB, 1, lambda: None)
+    for now_ms in range(0, 400, 100):
+        budget.look_at_place(now_ms, 30_000)
+
+    # When
+    first.hold(0, 0, 1, never)
+    first.hold(600 * KIB, 100 * KIB, 2, lambda: None)
+    for now_ms in range(400, 1_200, 100):
+        budget.look_at_place(now_ms, 30_000)
+
+    # Then
+    assert (first.awaits_grant, ended) == (True, [1])

@@ -1,7 +1,5 @@
 """`PlaceBeyondLimit`: who has it for how long, and who is next."""
 
-from functools import partial
-
 import pytest
 
 from kproxy.net.relay.memory.budget_account import BudgetAccount
@@ -26,6 +24,14 @@ def looked(held: list[int], *, apart_ms: int = 100, place: PlaceBeyondLimit | No
 
 def test_who_brings_nothing_has_it_for_three_looks_after_the_first() -> None:
     assert looked([KIB] * 4) == [STAYS, STAYS, STAYS, LITTLE]
+
+
+def test_looks_that_come_soon_after_each_other_are_no_reason_to_leave_it() -> None:
+    held = [0] + [LITTLE_BYTES] * 27
+
+    told = looked(held, apart_ms=10)
+
+    assert (told[:26], told[26]) == ([STAYS] * 26, LITTLE)
 
 
 @pytest.mark.parametrize(("bytes_at_once", "verdict"), [(LITTLE_BYTES, STAYS), (LITTLE_BYTES - 1, LITTLE)])
@@ -308,72 +314,6 @@ def test_who_brings_nothing_at_the_place_keeps_it_while_its_request_is_answered(
         budget.look_at_place(now_ms, 30_000)
 
     assert second.awaits_grant
-
-
-def test_of_those_who_were_passed_on_the_first_ones_are_ended_when_all_hold_too_much() -> None:
-    # Given a budget of which passed on frames may hold 2 MiB, each with 800 KiB that came
-    budget, ended = BufferBudget(16384 * KIB), list[int]()
-    budget.note_waiting("slow peers", 16384 * KIB)
-    accounts = [BudgetAccount(budget) for _ in range(5)]
-    for number, account in enumerate(accounts):
-        account.on_overstayed = partial(ended.append, number)
-        account.hold(800 * KIB, 16 * KIB, 1, lambda: None)
-
-    # When
-    for now_ms in range(0, 1_800, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # Then
-    assert ended == [0, 1]
-
-
-def test_who_was_passed_on_and_has_found_room_since_is_not_ended_for_it() -> None:
-    # Given
-    budget, ended = BufferBudget(8192 * KIB), list[int]()
-    budget.note_waiting("slow peers", 8192 * KIB)
-    first, *others = accounts = [BudgetAccount(budget) for _ in range(4)]
-    for number, account in enumerate(accounts):
-        account.on_overstayed = partial(ended.append, number)
-        account.hold(600 * KIB, 100 * KIB, 1, lambda: None)
-    for now_ms in range(0, 400, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # When
-    budget.note_waiting("slow peers", 5000 * KIB)
-    first.hold(610 * KIB, 90 * KIB, 1, never)
-    found_room = not first.awaits_grant
-    budget.note_waiting("slow peers", 8192 * KIB)
-    last = BudgetAccount(budget)
-    last.hold(50 * KIB, 50 * KIB, 1, lambda: None)
-    for account in others:
-        account.hold(620 * KIB, 80 * KIB, 1, lambda: None)
-    for now_ms in range(400, 2_400, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # Then
-    assert found_room
-    assert (0 in ended, len(ended) > 0) == (False, True)
-
-
-def test_who_was_passed_on_and_ended_its_frame_is_not_ended_for_that_when_it_has_begun_another() -> None:
-    # Given
-    budget, ended = BufferBudget(8192 * KIB), list[int]()
-    budget.note_waiting("slow peers", 8192 * KIB)
-    first, *_ = accounts = [BudgetAccount(budget) for _ in range(4)]
-    for number, account in enumerate(accounts):
-        account.on_overstayed = partial(ended.append, number)
-        account.hold(600 * KIB, 100 * KIB, 1, lambda: None)
-    for now_ms in range(0, 400, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # When
-    first.hold(0, 0, 1, never)
-    first.hold(600 * KIB, 100 * KIB, 2, lambda: None)
-    for now_ms in range(400, 1_200, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # Then
-    assert (first.awaits_grant, ended) == (True, [1])
 
 
 def test_who_brings_nothing_has_three_looks_from_when_others_wait_again() -> None:
