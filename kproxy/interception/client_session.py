@@ -76,6 +76,7 @@ class ClientSession:
         "_routes",
         "_share",
         "call",
+        "has_yet_to_begin",
         "is_farewell_said",
         "passes_from_broker",
         "passes_from_client",
@@ -116,6 +117,8 @@ class ClientSession:
         """The request to answer when all before it is answered, until `take_call`."""
         self._new_brokers: tuple[BackingBroker, ...] = ()
         self.is_farewell_said = False
+        self.has_yet_to_begin = False
+        """Whether the call that was taken last has yet to begin; the shell says when it does."""
 
     # ---- what the shell asks
 
@@ -183,7 +186,8 @@ class ClientSession:
     @property
     def has_more_to_answer(self) -> bool:
         """Whether there is anything behind the request that is being answered, or one whose turn has yet to come."""
-        return self.is_paused or (self.is_barred and (self.call is not None or self.waiting_bytes > 0))
+        has_call = self.call is not None or self.has_yet_to_begin
+        return self.is_paused or (self.is_barred and (has_call or self.waiting_bytes > 0))
 
     def take_for_broker(self) -> list[bytes | memoryview]:
         """Return what to write to the broker, once."""
@@ -201,7 +205,7 @@ class ClientSession:
         """Return the request to answer now, once. There is at most one; nothing before it is unanswered."""
         if self.call is None or self.slots[0] is not self.call.slot:
             return None
-        call, self.call = self.call, None
+        call, self.call, self.has_yet_to_begin = self.call, None, True
         return call
 
     def take_new_brokers(self) -> tuple[BackingBroker, ...]:
@@ -377,7 +381,7 @@ class ClientSession:
                 self.requests.advertised = answer.advertised
             return answer.buffers
         if slot.rewrite is None:
-            return self._rewriter.rewrite(slot.api_key, slot.api_version, frame)
+            return self._rewriter.rewrite(slot.api_key, slot.api_version, frame, spend=self._share.spend)
         try:
             return slot.rewrite(frame)
         except MalformedMessage as malformed:

@@ -9,6 +9,7 @@ from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.rewrites.address_rewrites import ADDRESS_REWRITES, advertised_addresses
 from kproxy.interception.rewrites.api_versions import rewrite_api_versions
+from kproxy.interception.turns.turn_share import work_of_frame
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
@@ -19,6 +20,9 @@ from kproxy.wire.produce_endpoints import may_name_brokers
 
 _BODY_AT: Final = 4
 """In an ApiVersions response: behind the correlation id. It begins with the error code, in every version."""
+
+_WALKED_BYTES_OF_WORK: Final = 64
+_WORK_OF_BROKER: Final = 5
 
 _MOST_KEPT_ANSWERS: Final = 64
 """A cluster gives a handful of different ones, its clients asking in a few versions."""
@@ -34,6 +38,10 @@ class VersionsAnswer:
     """What the broker on the other side of this connection serves."""
     advertised: Mapping[int, tuple[int, int]]
     """What this client was told; empty when the answer was an error."""
+
+
+def _spend_nothing(work: int) -> None:
+    """Count for nobody what was done."""
 
 
 class ResponseRewriter:
@@ -60,21 +68,38 @@ class ResponseRewriter:
         self._versions_answers: dict[tuple[object, ...], VersionsAnswer] = {}
         self.topic_name = topic_name
 
-    def rewrite(self, api_key: int, api_version: int, frame: memoryview) -> list[bytes | memoryview]:
+    def rewrite(
+        self,
+        api_key: int,
+        api_version: int,
+        frame: memoryview,
+        *,
+        spend: Callable[[int], None] = _spend_nothing,
+    ) -> list[bytes | memoryview]:
         """Return the frame to send, its length included, for a broker's `frame` without it.
+
+        Of Produce and Metadata little is looked into, as a rule, and how much shows only here: `spend` is told, in
+        units of `TurnShare`, of what goes beyond a small frame's.
 
         Raises:
             UnknownBrokers: it names brokers without a port; call again when they have one.
             PeerViolation: the frame is no such response.
         """
-        if api_key == ApiKey.PRODUCE and not may_name_brokers(frame, api_version):
-            return [b"".join((len(frame).to_bytes(LENGTH_BYTES, "big"), frame))]
-        if api_key == ApiKey.METADATA and (readdressed := self._readdressed_metadata(api_version, frame)):
+        if api_key == ApiKey.PRODUCE:
+            spend(len(frame) // _WALKED_BYTES_OF_WORK)
+            if not may_name_brokers(frame, api_version):
+                return [b"".join((len(frame).to_bytes(LENGTH_BYTES, "big"), frame))]
+            spend(work_of_frame(len(frame)))
+        elif api_key == ApiKey.METADATA and (
+            readdressed := self._readdressed_metadata(api_version, frame, spend)
+        ):
             return readdressed
         correlation_id, message = _decode(api_key, api_version, frame)
         return codecs.encode_response(api_key, api_version, correlation_id, self.readdress(api_key, message))
 
-    def _readdressed_metadata(self, api_version: int, frame: memoryview) -> list[bytes | memoryview]:
+    def _readdressed_metadata(
+        self, api_version: int, frame: memoryview, spend: Callable[[int], None]
+    ) -> list[bytes | memoryview]:
         """Return the frame to send, only its brokers made anew; empty when there is none."""
         try:
             named = MetadataBrokers.of(frame, api_version)
@@ -82,6 +107,7 @@ class ResponseRewriter:
             raise _malformed_response(ApiKey.METADATA, api_version, malformed) from malformed
         if not named.brokers:
             return []
+        spend(_WORK_OF_BROKER * len(named.brokers))
         buffers = named.readdressed(advertised_addresses(named.brokers, self.addresses))
         return [sum(map(len, buffers)).to_bytes(LENGTH_BYTES, "big"), *buffers]
 

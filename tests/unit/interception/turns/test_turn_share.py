@@ -2,6 +2,9 @@
 
 import struct
 from collections import deque
+from typing import Final
+
+import pytest
 
 from kproxy.interception.request_stream import LARGE_FRAME_BYTES
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
@@ -15,7 +18,19 @@ from kproxy.interception.turns.turn_share import (
     work_of_frame,
 )
 from kproxy.wire import codecs
+from kproxy.wire.codecs import Message
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kproxy.wire.messages.metadata_request import MetadataRequest
+from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
+from kproxy.wire.messages.produce_request import ProduceRequest
+from kproxy.wire.messages.produce_response import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from tests.worlds.conversing import Conversation, request, response
 from tests.worlds.heard_requests import SHARE_FETCH, Heard, TurnOfMany, frame, produce
 
 
@@ -216,3 +231,53 @@ def test_the_answer_to_a_fetch_of_few_partitions_passes_although_others_have_use
     assert b"".join(stream.for_client) == whole
     assert not stream.awaits_turn
     assert share.left > -200
+
+
+MOVED: Final = ProduceResponse(
+    responses=[
+        TopicProduceResponse(
+            name="jobs",
+            partition_responses=[
+                PartitionProduceResponse(number, current_leader=LeaderIdAndEpoch(1, 5))
+                for number in range(1_000)
+            ],
+        )
+    ],
+    node_endpoints=[NodeEndpoint(1, "broker", 9092)],
+)
+STORED: Final = ProduceResponse(
+    responses=[
+        TopicProduceResponse(
+            name="jobs", partition_responses=[PartitionProduceResponse(number) for number in range(1_000)]
+        )
+    ]
+)
+
+
+def metadata(broker_count: int) -> MetadataResponse:
+    return MetadataResponse(brokers=[MetadataResponseBroker(1, "broker", 9092)] * broker_count)
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "asked", "answer", "work"),
+    [
+        (0, 10, ProduceRequest(acks=1), MOVED, range(4_000, 8_000)),
+        (0, 10, ProduceRequest(acks=1), STORED, range(400, 1_000)),
+        (3, 9, MetadataRequest(), metadata(1_000), range(4_000, 8_000)),
+        (3, 9, MetadataRequest(), metadata(3), range(50)),
+    ],
+)
+def test_of_answers_of_which_little_is_read_as_a_rule_what_is_read_of_them_counts(
+    api_key: int, version: int, asked: Message, answer: Message, work: range
+) -> None:
+    # Given
+    share = TurnOfMany()
+    conversation = Conversation(share=share)
+    conversation.client_sends(request(api_key, version, 1, asked))
+    before = share.left
+
+    # When
+    conversation.broker_sends(response(api_key, version, 1, answer))
+
+    # Then
+    assert before - share.left in work
