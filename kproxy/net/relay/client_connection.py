@@ -369,6 +369,7 @@ class ClientConnection(SparingProtocol):
     async def _answer(self, call: AnyCall, budget: AnswerBudget) -> None:
         with budget:
             await self._relay.turns.begin()
+            self.session.has_yet_to_begin = False
             if not self.is_over:
                 surplus_bytes = await self._relay.answer(self, call, budget)
                 self._pump()

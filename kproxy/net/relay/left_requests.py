@@ -31,10 +31,14 @@ class LeftRequests:
         self._timer = asyncio.get_running_loop().call_later(MOST_SECONDS, on_time_up)
 
     def is_over(self, twin: UpstreamTwin | None) -> bool:
-        """Whether all is served, or enough, or the next answer is one that a lost `twin` owes; None is yet to come."""
-        is_twin_lost = twin is not None and not twin.is_open
-        is_served = not (self._session.is_barred or self._session.is_paused) or self._left_count < 0
-        return is_served or (is_twin_lost and self._session.awaits_broker)
+        """Whether all is served, or enough, or the next answer is one that a lost `twin` owes; None is yet to come.
+
+        An answer of it that waits to be changed is no such one.
+        """
+        session = self._session
+        is_twin_lost = twin is not None and not twin.is_open and not session.responses.is_stuck
+        is_served = not (session.is_barred or session.is_paused) or self._left_count < 0
+        return is_served or (is_twin_lost and session.awaits_broker)
 
     def take_call(self) -> AnyCall | None:
         """Return the next request to answer, as `ClientSession` does; none of those beyond the bound."""

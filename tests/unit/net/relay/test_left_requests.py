@@ -2,21 +2,36 @@
 
 import asyncio
 import socket
+from typing import cast
 
 import pytest
 
 from kproxy.net.relay import left_requests
-from kproxy.net.relay.left_requests import MOST_REQUESTS, MOST_SECONDS
+from kproxy.net.relay.left_requests import MOST_REQUESTS, MOST_SECONDS, LeftRequests
+from kproxy.net.relay.upstream_twin import UpstreamTwin
 from kproxy.wire import codecs
+from kproxy.wire.messages.metadata_request import MetadataRequest
+from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.member_of_orders import acceptance, acquired_count, fetch_of_orders
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, request, response, settled, share_fetch
+from tests.worlds.conversing import Conversation
+from tests.worlds.heard_requests import TurnOfMany
 from tests.worlds.share_group_world import ShareGroupWorld
 from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+
+
+def metadata_request(correlation_id: int) -> bytes:
+    return b"".join(codecs.encode_request(3, 9, correlation_id, "client", MetadataRequest()))
+
+
+def metadata_response(correlation_id: int) -> bytes:
+    message = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="broker", port=9092)])
+    return b"".join(codecs.encode_response(3, 9, correlation_id, message))
 
 
 def heartbeat(correlation_id: int, member_epoch: int) -> bytes:
@@ -63,6 +78,27 @@ async def test_a_leave_behind_a_heartbeat_that_waits_for_durability_is_served(*,
         assert closed_before == []
         assert epochs_served(under_test) == [3, -1]
         assert all(each.caller.is_gone for each in under_test.apis.contexts)
+
+
+async def test_a_leave_is_served_whose_turn_to_begin_had_not_come_when_its_client_was_gone() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        client = socket.create_connection((BIND_HOST, under_test.listeners.bound_ports[-1]))
+        await until(lambda: under_test.relay.open_twins == 1)
+        under_test.apis.may_answer.set()
+        for number in range(2_000):
+            under_test.tasks.spawn(under_test.relay.turns.begin(), name=f"request {number} of others")
+
+        # When
+        client.sendall(heartbeat(1, -1))
+        client.close()
+        await until(lambda: not under_test.relay.connections)
+        waiting = len(under_test.relay.turns)
+        await under_test.apis.was_closed.wait()
+
+        # Then
+        assert waiting > 0
+        assert epochs_served(under_test) == [-1]
 
 
 async def test_a_leave_behind_a_request_that_the_broker_has_yet_to_answer_is_served() -> None:
@@ -248,3 +284,29 @@ async def test_an_opening_fetch_that_waits_for_the_broker_takes_nothing_from_its
         assert durable is not None
         assert durable.delivery_complete_count == 5
         second.close()
+
+
+class LostTwin:
+    """A connection to a broker that has closed."""
+
+    is_open = False
+
+
+async def test_what_stands_behind_the_last_answer_of_a_broker_is_not_over_while_that_waits_to_be_changed() -> (
+    None
+):
+    # Given a request behind one whose answer came, and a turn with nothing left
+    share = TurnOfMany()
+    conversation = Conversation(share=share)
+    conversation.client_sends(metadata_request(1) + share_fetch(2))
+    left = LeftRequests(conversation.session, on_time_up=lambda: None)
+    lost = cast("UpstreamTwin", LostTwin())
+    share.left = 0
+    before = left.is_over(lost)
+
+    # When
+    conversation.session.receive_from_broker(metadata_response(1))
+
+    # Then
+    assert (before, left.is_over(lost)) == (True, False)
+    left.end()
