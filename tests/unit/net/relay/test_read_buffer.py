@@ -10,6 +10,7 @@ from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.relay.listeners import SecuredPorts
 from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.read_buffer import (
+    MOST_BYTES_A_TURN,
     MOST_READS_A_TURN,
     READ_BYTES,
     SPARING_READ_BYTES,
@@ -138,6 +139,126 @@ async def test_behind_very_many_reads_in_a_turn_each_socket_that_is_read_rests_u
     # Then
     assert in_turn == (b"\0", [b"rests", b"\0"])
     assert late.came[-2:] == [b"reads", b"\0"]
+
+
+class Insatiable(SparingProtocol):
+    """Its peer sends more than is ever read. Counts what is read in a turn."""
+
+    def __init__(self, reads: ReadBuffer) -> None:
+        super().__init__(reads)
+        self.turn_bytes = 0
+
+    def data_received(self, data: bytes) -> None:
+        self.turn_bytes += len(data)
+
+    def _adjust_reading(self) -> None: ...
+
+    def be_read_in_turn(self) -> int:
+        """As the loop does: again and again until it rests."""
+        self.turn_bytes = 0
+        while not self._is_resting:
+            self.buffer_updated(len(self.get_buffer(-1)))
+        return self.turn_bytes
+
+
+class InsatiableBroker(Insatiable):
+    full_reads = 4
+
+
+async def test_behind_very_many_bytes_in_a_turn_each_further_socket_is_read_once_and_little() -> None:
+    # Given
+    reads = ReadBuffer(BufferBudget(1024 * MIB))
+    protocols = [InsatiableBroker(reads) for _ in range(400)]
+
+    # When
+    came = [protocol.be_read_in_turn() for protocol in protocols]
+
+    # Then
+    assert came[:16] == [4 * READ_BYTES] * 16
+    assert came[17:] == [SPARING_READ_BYTES] * 383
+    assert sum(came) <= MOST_BYTES_A_TURN + 4 * READ_BYTES + 383 * SPARING_READ_BYTES
+
+
+@pytest.mark.parametrize("protocol_type", [Insatiable, InsatiableBroker])
+async def test_sockets_that_bring_more_than_a_turn_has_are_soon_read_equally(
+    protocol_type: type[Insatiable],
+) -> None:
+    # Given
+    reads = ReadBuffer(BufferBudget(1024 * MIB))
+    protocols = [protocol_type(reads) for _ in range(300)]
+
+    # When
+    came: list[int] = []
+    for _ in range(30):
+        came = [protocol.be_read_in_turn() for protocol in protocols]
+        await asyncio.sleep(0)
+
+    # Then
+    assert set(came) == {MOST_BYTES_A_TURN // 300}
+
+
+async def test_there_is_all_room_again_behind_a_turn_in_which_little_came() -> None:
+    # Given
+    reads = ReadBuffer(BufferBudget(1024 * MIB))
+    for _ in range(30):
+        for protocol in [Insatiable(reads) for _ in range(300)]:
+            protocol.be_read_in_turn()
+        await asyncio.sleep(0)
+
+    # When
+    protocol = Insatiable(reads)
+    came = []
+    for _ in range(2):
+        came.append(protocol.be_read_in_turn())
+        await asyncio.sleep(0)
+
+    # Then
+    assert came == [MOST_BYTES_A_TURN // 300, READ_BYTES]
+
+
+async def test_sockets_that_bring_no_more_than_a_turn_has_are_read_whole_in_every_turn() -> None:
+    # Given
+    reads = ReadBuffer(BufferBudget(1024 * MIB))
+    protocols = [Insatiable(reads) for _ in range(MOST_BYTES_A_TURN // READ_BYTES)]
+
+    # When
+    came = set()
+    for _ in range(30):
+        came |= {protocol.be_read_in_turn() for protocol in protocols}
+        await asyncio.sleep(0)
+
+    # Then
+    assert came == {READ_BYTES}
+
+
+async def test_what_many_send_with_tls_is_little_behind_very_many_bytes_in_a_turn() -> None:
+    # Given
+    reads = ReadBuffer(BufferBudget(1024 * MIB))
+    decrypted = [Insatiable(reads) for _ in range(100)]
+
+    # When
+    came = []
+    for protocol in decrypted:
+        came.append(protocol.room_bytes())
+        protocol.take_read(bytes(came[-1]))
+
+    # Then
+    assert set(came[:65]) == {READ_BYTES}
+    assert set(came[66:]) == {SPARING_READ_BYTES}
+
+
+async def test_who_has_the_place_beyond_the_limit_is_read_whole_however_much_came_in_the_turn() -> None:
+    # Given
+    budget = BufferBudget(LIMIT_BYTES)
+    reads = ReadBuffer(budget)
+    budget.note_waiting("slow peer", LIMIT_BYTES + 1)
+    budget.hold("first", MIB, READ_BYTES, lambda: None)
+
+    # When
+    reads.note(2 * MOST_BYTES_A_TURN)
+
+    # Then
+    assert (len(reads.room("first")), len(reads.room("second"))) == (READ_BYTES, SPARING_READ_BYTES)
 
 
 async def test_what_was_taken_stays_when_another_is_read() -> None:
