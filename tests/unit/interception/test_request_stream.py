@@ -139,6 +139,58 @@ def test_the_middle_of_a_forwarded_frame_may_pass_the_stream_by_and_counts_as_re
     assert not heard.stream.is_mid_frame
 
 
+@pytest.mark.parametrize("came", [12, 500, 1_011])
+def test_at_the_end_a_request_that_streams_on_has_its_rest_and_none_begins_behind_it(came: int) -> None:
+    # Given
+    heard, whole = Heard(), frame(1, 12, 1, bytes(1000))
+    behind = frame(1, 12, 2, b"fetch") + frame(SHARE_FETCH, 1, 3, b"share")
+    heard.stream.receive(whole[:came])
+
+    # When
+    heard.stream.is_ending = True
+    heard.stream.receive(whole[came:] + behind[:20])
+    heard.stream.receive(behind[20:])
+
+    # Then
+    assert heard.sent == whole
+    assert (heard.relayed, heard.held) == ([(1, 1, Disposition.FORWARD)], [])
+    assert not heard.stream.is_mid_frame
+
+
+def test_at_the_end_what_comes_while_a_request_is_answered_waits_and_goes_on_behind_it() -> None:
+    # Given
+    heard, whole = Heard(bar=True), frame(1, 12, 2, bytes(1000))
+    heard.stream.receive(frame(SHARE_FETCH, 1, 1) + whole[:300])
+
+    # When
+    heard.stream.is_ending = True
+    heard.stream.receive(whole[300:600])
+    heard.stream.go_on()
+    heard.stream.receive(whole[600:] + frame(1, 12, 3))
+
+    # Then
+    assert heard.sent == whole
+    assert heard.relayed == [(1, 2, Disposition.FORWARD)]
+
+
+@given(
+    cuts=st.lists(st.integers(0, sum(map(len, CONVERSATION))), min_size=1, max_size=30),
+    end_after=st.integers(0),
+)
+def test_whenever_the_end_comes_the_broker_has_whole_requests_once_all_was_read(
+    cuts: list[int], end_after: int
+) -> None:
+    heard, data = Heard(), b"".join(CONVERSATION)
+
+    for number, (start, end) in enumerate(pairwise(sorted({0, *cuts, len(data)}))):
+        heard.stream.is_ending |= number > end_after % len(cuts)
+        heard.stream.receive(data[start:end])
+
+    forwarded = [*CONVERSATION[:4], CONVERSATION[5], CONVERSATION[7], CONVERSATION[8]]
+    assert heard.sent in [b"".join(forwarded[:count]) for count in range(len(forwarded) + 1)]
+    assert not heard.stream.is_streaming
+
+
 def test_nothing_passes_by_what_has_yet_to_be_sent_on() -> None:
     heard, whole = Heard(), frame(1, 12, 1, bytes(1000))
     heard.stream.receive(whole[:500])
