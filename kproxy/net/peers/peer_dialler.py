@@ -15,7 +15,7 @@ from kproxy.net.dialing import TlsContext, connect
 from kproxy.net.peers.dial_turns import DialTurns
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.sockets import watch_peer
-from kproxy.net.relay.read_buffer import SparingProtocol
+from kproxy.net.relay.sparing_protocol import SparingProtocol
 from kproxy.net.tls.handshakes import failure_with_peer, is_refusal
 from kproxy.net.tls.paced_transport import is_tls
 from kproxy.settings.addresses import HostPort

@@ -10,8 +10,9 @@ from kproxy.interception.keepalive import KEEPALIVE_CORRELATION_ID
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.relay.memory.budget_account import BudgetAccount
-from kproxy.net.relay.read_buffer import ReadBuffer, SparingProtocol
+from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
+from kproxy.net.relay.sparing_protocol import SparingProtocol
 from kproxy.net.relay.transports import write_together
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey

@@ -17,13 +17,12 @@ from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.connection_times import ConnectionTimes
 from kproxy.net.relay.left_requests import LeftRequests
 from kproxy.net.relay.memory.answer_budget import AnswerBudget
-from kproxy.net.relay.read_buffer import SparingProtocol
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.relayed_answers import NO_ANSWER, UnderWay
+from kproxy.net.relay.sparing_protocol import SparingProtocol
 from kproxy.net.relay.transports import LARGE_CHUNK_BYTES, close_behind_buffer, stream_on, write_together
 from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
 from kproxy.telemetry import logs
-from kproxy.wording import counted
 
 log = logs.logger("net.relay.relay")
 
@@ -379,8 +378,7 @@ class ClientConnection(SparingProtocol):
 
     def _give_way(self) -> None:
         """End at once: others have waited long enough for what is held, and comes or leaves slowly."""
-        held = counted(self.buffered_bytes, "byte")
-        self._fail(*self._memory.what_is_slow(), f"others wait for room, and it was too slow with {held}")
+        self._fail(*self._memory.what_is_slow(self.buffered_bytes))
         self.abort()
 
     def _crash(self, fault: Exception) -> None:

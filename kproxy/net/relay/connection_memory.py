@@ -12,6 +12,7 @@ from kproxy.net.relay.memory.budget_account import BudgetAccount
 from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.net.relay.upstream_twin import UpstreamTwin
+from kproxy.wording import counted
 
 
 class ConnectionMemory:
@@ -121,11 +122,16 @@ class ConnectionMemory:
         self._account.on_overstayed = on_overstayed
         return self._account
 
-    def what_is_slow(self) -> tuple[str, str]:
-        """Return which side others wait for, and the reason that its connection ends for (`connection_errors`)."""
+    def what_is_slow(self, held_bytes: int) -> tuple[str, str, str]:
+        """Return which side others wait for, and the reason that its connection ends for (`connection_errors`).
+
+        And that in words, with `held_bytes`, what is held for both sides.
+        """
+        detail = f"others wait for room, and it was too slow with {counted(held_bytes, 'byte')}"
         if not self.frame_bytes:
-            return "client", "stands_still"
-        return ("client" if self._session.requests.is_mid_frame else "broker"), "frame_stalled"
+            return "client", "stands_still", detail
+        side = "client" if self._session.requests.is_mid_frame else "broker"
+        return side, "frame_stalled", detail
 
     def forget_frames(self, *, of_broker: bool) -> None:
         """Hold no frame of the client any more, nor one of the broker: they will never be whole."""

@@ -7,8 +7,8 @@ from typing import ClassVar, Final, Protocol, cast
 
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.dialing import connect
-from kproxy.net.relay.read_buffer import SparingProtocol
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
+from kproxy.net.relay.sparing_protocol import SparingProtocol
 from kproxy.net.relay.transports import close_behind_buffer, write_together
 from kproxy.settings.addresses import HostPort
 

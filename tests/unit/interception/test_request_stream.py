@@ -1,7 +1,6 @@
 """`RequestStream`: what a client sends, cut into requests whatever the chunks."""
 
 import struct
-import sys
 from itertools import pairwise
 
 import pytest
@@ -137,40 +136,6 @@ def test_the_middle_of_a_forwarded_frame_may_pass_the_stream_by_and_counts_as_re
 
     assert answers == [False, True, True, False]
     assert not heard.stream.is_mid_frame
-
-
-@pytest.mark.parametrize("came", [12, 500, 1_011])
-def test_at_the_end_a_request_that_streams_on_has_its_rest_and_none_begins_behind_it(came: int) -> None:
-    # Given
-    heard, whole = Heard(), frame(1, 12, 1, bytes(1000))
-    behind = frame(1, 12, 2, b"fetch") + frame(SHARE_FETCH, 1, 3, b"share")
-    heard.stream.receive(whole[:came])
-
-    # When
-    heard.stream.is_ending = True
-    heard.stream.receive(whole[came:] + behind[:20])
-    heard.stream.receive(behind[20:])
-
-    # Then
-    assert heard.sent == whole
-    assert (heard.relayed, heard.held) == ([(1, 1, Disposition.FORWARD)], [])
-    assert not heard.stream.is_mid_frame
-
-
-def test_at_the_end_what_comes_while_a_request_is_answered_waits_and_goes_on_behind_it() -> None:
-    # Given
-    heard, whole = Heard(bar=True), frame(1, 12, 2, bytes(1000))
-    heard.stream.receive(frame(SHARE_FETCH, 1, 1) + whole[:300])
-
-    # When
-    heard.stream.is_ending = True
-    heard.stream.receive(whole[300:600])
-    heard.stream.go_on()
-    heard.stream.receive(whole[600:] + frame(1, 12, 3))
-
-    # Then
-    assert heard.sent == whole
-    assert heard.relayed == [(1, 2, Disposition.FORWARD)]
 
 
 @given(
@@ -391,29 +356,6 @@ def test_a_frame_of_exactly_the_largest_size_passes() -> None:
     heard.stream.receive(frame(1, 12, 1, bytes(100)))
 
     assert len(heard.sent) == 112
-
-
-def calls_to_serve(request_count: int) -> int:
-    """Return how many calls it takes to go on behind each of so many requests that came byte by byte."""
-    heard, call_count = Heard(bar=True), 0
-
-    def count_call(_frame: object, event: str, _argument: object) -> None:
-        nonlocal call_count
-        call_count += event in {"call", "c_call"}
-
-    for byte in b"".join(frame(SHARE_FETCH, 1, number, bytes(20)) for number in range(request_count)):
-        heard.stream.receive(bytes([byte]))
-    before = sys.getprofile()
-    sys.setprofile(count_call)
-    for _ in range(request_count):
-        heard.stream.go_on()
-    sys.setprofile(before)
-    assert len(heard.held) == request_count
-    return call_count
-
-
-def test_what_dripped_in_behind_an_answer_is_looked_at_once_and_not_again_for_each_answer() -> None:
-    assert calls_to_serve(200) < 3 * calls_to_serve(100)
 
 
 @given(st.lists(st.integers(1, 60), max_size=200))

@@ -12,7 +12,6 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.back_pressure import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, BackPressure
 from kproxy.net.relay.client_connection import ClientConnection
-from kproxy.security.principal import ANONYMOUS
 from kproxy.wire import codecs
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import (
@@ -394,24 +393,3 @@ async def test_requests_beyond_the_limit_are_answered_one_at_a_time_however_long
         assert held < 40 * len(LARGE_SHARE_FETCH) + 4 * len(LARGE_SHARE_FETCH)
         for writer in writers:
             writer.close()
-
-
-async def test_a_large_request_does_not_wait_for_all_clients_that_began_one_and_fell_silent() -> None:
-    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=1) as under_test:
-        silent = [await under_test.connect_unread() for _ in range(8)]
-        for each in silent:
-            await each.send(share_search(1, key_bytes=2_500)[:16_000])
-        sessions = [connection.session for connection in under_test.relay.connections]
-        await until(lambda: all(session.held_frames[0].came for session in sessions))
-
-        waiting = [each for each in under_test.relay.connections if isinstance(each, ClientConnection)]
-        client = await under_test.connect_unread()
-        await client.send(share_search(2, key_count=4))
-        async with asyncio.timeout(10):
-            answer = await client.read_frame()
-
-        assert answer.count(b"k" * 30_000) == 4
-        assert {getattr(each.holder, "client", None) for each in waiting} == {("127.0.0.1", ANONYMOUS)}
-        assert under_test.counted.of("connection_errors", "client", "frame_stalled") == 0
-        for each in (*silent, client):
-            each.close()

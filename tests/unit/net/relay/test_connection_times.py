@@ -1,7 +1,16 @@
 """What has taken too long on a connection, by the clock alone."""
 
+import asyncio
+import struct
+
+from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.connection_times import ConnectionTimes
 from kproxy.net.relay.relay import RelayLimits
+from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.relaying import RelayUnderTest, ended, request, response
+from tests.worlds.waiting import until
+
+MIB = 1 << 20
 
 LIMITS = RelayLimits(
     max_request_bytes=1 << 20,
@@ -90,3 +99,98 @@ def test_a_connection_is_idle_when_neither_side_was_heard_for_as_long_as_that_ma
     times.twin_ms = 5
 
     assert [times.is_idle(now_ms) for now_ms in (600_005, 600_006)] == [False, True]
+
+
+# ---- as connections have it
+
+
+def large_search_begun() -> bytes:
+    """Return the beginning of a request of 200 kB that kproxy holds until it is whole."""
+    return struct.pack(">ihhi", 200_000, 10, 4, 1) + b"\xff\xff"
+
+
+async def test_a_frame_that_drips_in_while_others_wait_for_its_memory_is_cut_off() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=50) as under_test,
+    ):
+        client = await under_test.connect_unread()
+        await client.send(large_search_begun())
+
+        async def drip() -> None:
+            while True:
+                await client.send(b"k")
+                await asyncio.sleep(0.01)
+
+        dripping = under_test.tasks.spawn(drip(), name="client")
+        await until(lambda: under_test.counted.of("connection_errors", "client", "frame_stalled") == 1)
+        dripping.cancel()
+        client.close()
+
+        await until(lambda: under_test.relay.budget.held_bytes == 0)
+
+
+async def test_a_client_that_was_not_read_did_not_stall() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
+    ):
+        _, writer = await under_test.connect()
+        writer.write(request(1)[:-1])
+        await broker.until_received(len(request(1)) - 1)
+        (connection,) = under_test.relay.connections
+        assert isinstance(connection, ClientConnection)
+        connection.pause_for_broker()
+        # Longer than the deadline: time itself is what this is about.
+        await asyncio.sleep(0.25)
+        connection.resume_for_broker()
+        connection.sweep(int(asyncio.get_running_loop().time() * 1000))
+        writer.write(request(1)[-1:])
+
+        assert await broker.until_received(len(request(1))) == request(1)
+        assert under_test.counted.of("connection_errors", "client", "frame_stalled") == 0
+        writer.close()
+
+
+async def test_a_client_that_waits_for_its_last_answer_for_ever_is_let_go() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, client_idle_ms=200) as under_test:
+        reader, writer = await under_test.connect()
+        writer.write(request(1))
+        writer.write_eof()
+        await broker.until_received(len(request(1)))
+
+        assert await ended(reader) == b""
+        assert under_test.counted.of("connection_errors", "broker", "stands_still") == 1
+        writer.close()
+
+
+async def test_a_client_that_reads_nothing_for_as_long_as_brokers_bear_it_is_let_go() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, client_idle_ms=200, frame_deadline_ms=100) as under_test,
+    ):
+        client = await under_test.connect_unread()
+        await client.send(request(1))
+        await broker.until_received(len(request(1)))
+        broker.send(response(1, bytes(4 * MIB)))
+
+        await until(lambda: under_test.relay.open_twins == 0)
+        await until(lambda: not under_test.relay.connections)
+        assert under_test.counted.of("connection_errors", "client", "stands_still") == 1
+        client.close()
+
+
+async def test_a_client_that_ends_in_the_middle_of_a_request_is_let_go_of_after_a_frame_deadline() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
+    ):
+        reader, writer = await under_test.connect()
+        writer.write(request(1) + request(2, bytes(1000))[:-1])
+        await broker.until_received(len(request(1)) + 500)
+        writer.write_eof()
+
+        assert await ended(reader) == b""
+        await until(lambda: not under_test.relay.connections and not under_test.relay.open_twins)
+        assert under_test.counted.of("connection_errors", "client", "frame_stalled") == 1
+        writer.close()

@@ -1,11 +1,18 @@
 """`PlaceBeyondLimit`: who has it for how long, and who is next."""
 
+import asyncio
+
 import pytest
 
+from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.memory.budget_account import BudgetAccount
 from kproxy.net.relay.memory.buffer_budget import SMALL_FRAME_BYTES, BufferBudget
 from kproxy.net.relay.memory.place_beyond_limit import LITTLE_BYTES, MOST_LOOKS, PlaceBeyondLimit, Verdict
 from kproxy.net.relay.memory.waiting_line import WaitingLine, Wish
+from kproxy.security.principal import ANONYMOUS
+from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.relaying import RelayUnderTest, share_search
+from tests.worlds.waiting import until
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -334,3 +341,24 @@ def test_who_brings_nothing_has_three_looks_from_when_others_wait_again() -> Non
 
     # Then
     assert seen == [True, True, True, False]
+
+
+async def test_a_large_request_does_not_wait_for_all_clients_that_began_one_and_fell_silent() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=1) as under_test:
+        silent = [await under_test.connect_unread() for _ in range(8)]
+        for each in silent:
+            await each.send(share_search(1, key_bytes=2_500)[:16_000])
+        sessions = [connection.session for connection in under_test.relay.connections]
+        await until(lambda: all(session.held_frames[0].came for session in sessions))
+
+        waiting = [each for each in under_test.relay.connections if isinstance(each, ClientConnection)]
+        client = await under_test.connect_unread()
+        await client.send(share_search(2, key_count=4))
+        async with asyncio.timeout(10):
+            answer = await client.read_frame()
+
+        assert answer.count(b"k" * 30_000) == 4
+        assert {getattr(each.holder, "client", None) for each in waiting} == {("127.0.0.1", ANONYMOUS)}
+        assert under_test.counted.of("connection_errors", "client", "frame_stalled") == 0
+        for each in (*silent, client):
+            each.close()
