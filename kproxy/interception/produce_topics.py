@@ -4,11 +4,13 @@ Between two names lie records, which are stepped over by their length and never 
 Layout: header; transactional id from version 3 on; acks, timeout; topics, each with its name, from version 13 on its id
 instead, and partitions of an index and records. Flexible from version 9 on.
 
-A producer names nothing without records to write. To read a name costs a microsecond or two, so of a request that has
+A producer names nothing without records to write. To read a name costs some microseconds, so of a request that has
 very much without records the rest is searched for the wanted bytes, wherever they stand: that costs next to nothing.
+Others may name as much behind each other as they like, with a small batch each, and whoever feeds says how far to go.
 """
 
 import struct
+import sys
 from collections.abc import Callable, Collection
 from typing import Final
 
@@ -62,11 +64,17 @@ class ProduceTopics:
         "_topics_left",
         "_wanted",
         "has_found",
+        "step_count",
+        "unread_bytes",
     )
 
     def __init__(self, api_version: int, wanted: Collection[bytes]) -> None:
         self.has_found = False
         """Whether one of them was named, or stands in a request of which the names are not read."""
+        self.step_count = 0
+        """How many fields the last `feed` read: up to a microsecond each."""
+        self.unread_bytes = 0
+        """How many bytes at the end of what was fed last are to be fed again, for another few steps."""
         self._is_flexible = api_version >= _FIRST_FLEXIBLE
         self._has_ids = api_version >= _FIRST_WITH_TOPIC_IDS
         self._has_transactional_id = api_version >= _FIRST_WITH_TRANSACTIONAL_ID
@@ -87,38 +95,49 @@ class ProduceTopics:
         self._skip -= size
         return True
 
-    def feed(self, data: bytes | memoryview) -> bool:
+    def feed(self, data: bytes | memoryview, most_steps: int = sys.maxsize) -> bool:
         """Take the next bytes of the frame, and tell whether one of the topics was named by now.
+
+        Behind `most_steps`, which is at least one, bytes may be left: see `unread_bytes`.
 
         Raises:
             PeerViolation: there is a number in it that no client sends.
         """
-        if self.has_found or self.passes(len(data)):
+        self.step_count = self.unread_bytes = 0
+        size = len(data)
+        if self.has_found or size <= self._skip:
+            self._skip -= min(size, self._skip)
             return self.has_found
-        view = memoryview(data)[self._skip :]
+        view = memoryview(data)[self._skip :] if self._skip else memoryview(data)
         if self._came:
             view = memoryview(self._came + view)
-        position = self._walk(view)
+        position = self._walk(view, most_steps) if self._idle_left >= 0 else 0
         if self._idle_left < 0 and not self.has_found:
             position = self._search(view, position)
-        self._came = bytes(view[position:])
         self._skip = max(position - len(view), 0)
+        self._came = b"" if self.unread_bytes else bytes(view[position:])
         return self.has_found
 
-    def _walk(self, view: memoryview) -> int:
-        """Return where the first step begins that has not come whole; what has come of one is little."""
-        position, size = 0, len(view)
+    def _walk(self, view: memoryview, most_steps: int) -> int:
+        """Return where the first step begins that has not come whole, or is one too many."""
+        position, size, index = 0, len(view), 0
         try:
-            while position < size and self._idle_left >= 0 and not self.has_found:
+            for index in range(most_steps):  # noqa: B007 - a counter of its own takes longer
                 position = self._step(self, view, position)
+                if position >= size or self._idle_left < 0 or self.has_found:
+                    break
+            else:
+                # A step ends behind what had come before of it: all of this was fed last.
+                self.unread_bytes = size - position
         except (IndexError, struct.error):
             pass
+        self.step_count = index + 1
         return position
 
     # ---- before the topics
 
     def _header(self, view: memoryview, position: int) -> int:
-        position = after_header(view[position:], is_flexible=False)
+        position = after_header(view[position:] if position else view, is_flexible=False)
         self._go_on_behind_tags(ProduceTopics._transactional_id)
         return position
 
@@ -170,13 +189,22 @@ class ProduceTopics:
         return position
 
     def _partition(self, view: memoryview, position: int) -> int:
-        records, position = self._count(view, position + _INDEX_BYTES)
+        if self._is_flexible:
+            count_and_one, position = after_varint(view, position + _INDEX_BYTES)
+            records = count_and_one - 1
+            has_more = self._partitions_left > 1
+            self._step = ProduceTopics._tags
+            self._behind_tags = ProduceTopics._partition if has_more else ProduceTopics._end_of_topic
+        else:
+            (records,) = _unpack_int32(view, position + _INDEX_BYTES)
+            position += _INDEX_BYTES + 4
+            if self._partitions_left <= 1:
+                self._step = ProduceTopics._topic
         self._partitions_left -= 1
-        has_more = self._partitions_left > 0
-        self._go_on_behind_tags(ProduceTopics._partition if has_more else ProduceTopics._end_of_topic)
         if records < self._smallest_records:
             self._idle_left -= 1
-        return position + max(records, 0)
+            return position + max(records, 0)
+        return position + records
 
     def _end_of_topic(self, _view: memoryview, position: int) -> int:
         self._go_on_behind_tags(ProduceTopics._topic)

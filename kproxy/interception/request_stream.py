@@ -11,7 +11,7 @@ from typing import Final
 from kproxy.errors import PeerViolation
 from kproxy.interception.closed_groups import GROUP_KEYS
 from kproxy.interception.closed_requests import CLOSED_KEYS
-from kproxy.interception.closed_topic_search import ClosedTopicSearch
+from kproxy.interception.closed_topic_search import STEPS_A_TURN, STEPS_OF_A_SHORT_TURN, ClosedTopicSearch
 from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.known_versions import SHARE_KEYS
 from kproxy.interception.request_backlog import RequestBacklog
@@ -109,7 +109,7 @@ class RequestStream:
         share: TurnShare,
     ) -> None:
         self._routes = routes
-        self._closed = ClosedTopicSearch(routes)
+        self._closed = ClosedTopicSearch(routes, share)
         self._max_request_bytes = max_request_bytes
         self._on_relayed = on_relayed
         self._on_held = on_held
@@ -202,6 +202,7 @@ class RequestStream:
     def _begin_turn(self, *, is_long: bool, is_short: bool = False) -> None:
         is_short |= self._share.is_used_up
         self._turn_bytes_left = _BYTES_OF_A_SHORT_TURN if is_short else HELD_BYTES_A_TURN
+        self._closed.steps_left = STEPS_OF_A_SHORT_TURN if is_short else STEPS_A_TURN
         self._is_fresh_long_turn = is_long
         self.awaits_long_turn, self.waiting_frame_bytes = False, 0
 
@@ -216,9 +217,10 @@ class RequestStream:
 
     def _advance(self, data: bytes | memoryview) -> bytes | memoryview | None:
         """Consume `data` up to the end of the next held frame, and return what follows it."""
+        if self._closed.streaming is not None and self._closed.follow(data, self._body_left):
+            return self._pass_read(data, self._body_left)
         if self._body_left >= len(data):
             self._body_left -= len(data)
-            self._closed.follow(data, len(data))
             if data:
                 self.for_broker.append(data)
             return None
@@ -250,6 +252,8 @@ class RequestStream:
             self._is_fresh_long_turn = False
             if self._begun_count - begun_count > _FEW_RELAYED:
                 self._share.spend(work_of_relayed(self._begun_count - begun_count))
+        if self._closed.unread_bytes:
+            return self._pass_read(data, position)
         self._forward(data, min(position, len(data)))
         if held_end:
             return self._hold(data, position, held_end)
@@ -259,6 +263,13 @@ class RequestStream:
         self._body_left = max(position - len(data), 0)
         return None
 
+    def _pass_read(self, data: bytes | memoryview, end: int) -> memoryview:
+        """Let pass what was read of a Produce that ends at `end`, and return the rest, for another turn."""
+        read_end = min(end, len(data)) - self._closed.unread_bytes
+        self._forward(data, read_end)
+        self._body_left, self._turn_bytes_left = end - read_end, 0
+        return memoryview(data)[read_end:]
+
     def _walk(self, data: bytes | memoryview) -> tuple[int, int]:
         """Return where the frames that stream on end, and where the one to hold ends that begins there; 0 for none.
 
@@ -267,8 +278,7 @@ class RequestStream:
         """
         size = len(data)
         position, self._body_left = self._body_left, 0
-        self._closed.follow(data, position)
-        self._closed.streaming = None
+        self._closed.begin_anew()
         try:
             while size - position >= REQUEST_HEAD_BYTES and self._turn_bytes_left > 0:
                 length, api_key, api_version, correlation_id = unpack_request_head(data, position)
@@ -286,6 +296,7 @@ class RequestStream:
                 _refuse_unadvertised(self.advertised, api_key, api_version)
                 owes = api_key != _PRODUCE or owes_response(data, position, end, api_version)
                 if owes is UNDECIDED:
+                    self._closed.begin_anew()
                     return position, 0
                 if owes:
                     self._on_relayed(RequestHead(api_key, api_version, correlation_id), disposition)
@@ -302,9 +313,11 @@ class RequestStream:
         """Return `end` to hold the frame that ends there, 0 to wait for more of it, or _STREAMS_ON."""
         _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
         if api_key not in GROUP_KEYS:
-            if self._closed.must_hold(data, position, end):
+            if disposition not in _STREAMING or self._closed.must_hold(data, position, end):
                 return end
-            return _STREAMS_ON if disposition in _STREAMING else end
+            if self._closed.unread_bytes:
+                self._turn_bytes_left = 0
+            return _STREAMS_ON
         closed = self._routes.closed_topics.groups
         guarded = self._routes.share_group_ids if disposition is _GUARD else ()
         if not (closed or guarded):
@@ -317,7 +330,7 @@ class RequestStream:
     def _refuse_early(self, data: bytes | memoryview, position: int) -> None:
         """Name nonsense by its first four bytes: a TLS client waits for an answer before it sends twelve."""
         first = bytes(data[position : position + LENGTH_BYTES])
-        if len(first) == LENGTH_BYTES:
+        if len(first) == LENGTH_BYTES and not self._closed.unread_bytes:
             refuse_request_length(first, int.from_bytes(first, "big", signed=True), self._max_request_bytes)
 
     def _forward(self, data: bytes | memoryview, end: int) -> None:
@@ -328,7 +341,8 @@ class RequestStream:
 
     def _hold(self, data: bytes | memoryview, position: int, end: int) -> bytes | memoryview | None:
         view = memoryview(data)
-        self._refuse_unrouted(view[position : position + REQUEST_HEAD_BYTES])
+        _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
+        self._routes.refuse_unknown(api_key, api_version)
         self._refuse_large(data, position, end - position)
         if end > len(data):
             self.held.begin(view[position:], end - position)
@@ -358,22 +372,11 @@ class RequestStream:
             return True
         return False
 
-    def _refuse_unrouted(self, head: memoryview) -> None:
-        _length, api_key, api_version, _correlation_id = unpack_request_head(head)
-        if self._routes.disposition(api_key, api_version) is not Disposition.REFUSE:
-            return
-        versions = [version for key, version in self._routes.rows() if key == api_key]
-        if not versions:
-            detail = f"API key {api_key} version {api_version} was not advertised"
-            raise PeerViolation("unknown_api_key", detail)
-        detail = f"version {api_version} of API key {api_key}; {min(versions)} to {max(versions)} are known"
-        raise PeerViolation("version_not_advertised", detail)
-
     def _hand_over(self, frame: memoryview) -> None:
         _length, api_key, api_version, correlation_id = unpack_request_head(frame)
         # Share APIs come and go while connections stay.
         if api_key in SHARE_KEYS:
-            self._refuse_unrouted(frame[:REQUEST_HEAD_BYTES])
+            self._routes.refuse_unknown(api_key, api_version)
         else:
             _refuse_unadvertised(self.advertised, api_key, api_version)
         head = RequestHead(api_key, api_version, correlation_id)

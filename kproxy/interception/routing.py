@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from typing import ClassVar, Final
 
+from kproxy.errors import PeerViolation
 from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.interception.known_versions import (
     MAX_API_VERSIONS_VERSION,
@@ -149,6 +150,18 @@ class RoutingTable:
         if api_key == ApiKey.API_VERSIONS and api_version > MAX_API_VERSIONS_VERSION:
             return Disposition.EXAMINE
         return Disposition.REFUSE
+
+    def refuse_unknown(self, api_key: int, api_version: int) -> None:
+        """Raise PeerViolation for what ends the connection, which says what is known of such an API."""
+        if self.disposition(api_key, api_version) is not Disposition.REFUSE:
+            return
+        versions = [version for key, version in self._dispositions if key == api_key]
+        if not versions:
+            raise PeerViolation(
+                "unknown_api_key", f"API key {api_key} version {api_version} was not advertised"
+            )
+        detail = f"version {api_version} of API key {api_key}; {min(versions)} to {max(versions)} are known"
+        raise PeerViolation("version_not_advertised", detail)
 
     def is_shared(self, api_key: int) -> bool:
         """Whether kproxy and the broker answer such a request together, if it is examined at all."""

@@ -61,8 +61,11 @@ def after_varint(view: memoryview, position: int) -> tuple[int, int]:
 
     It may be longer than it need be, as in Kafka. Raises PeerViolation beyond five bytes or `LARGEST_VARINT`.
     """
-    value = 0
-    for index in range(MAX_VARINT_BYTES):
+    value = view[position]
+    if value < 0x80:  # most are: tags that are not there, and names
+        return value, position + 1
+    value &= 0x7F
+    for index in range(1, MAX_VARINT_BYTES):
         byte = view[position + index]
         value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from kproxy.interception.client_session import ClientSession
+from kproxy.interception.closed_topics import ClosedTopics
+from kproxy.interception.produce_topics import ProduceTopics
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.turns.turn_share import WORK_A_TURN
+from kproxy.net.relay.limits.turn_shares import TurnShares
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.wire import codecs
 from kproxy.wire.endpoints_walk import EndpointsWalk
@@ -20,6 +23,7 @@ from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from kproxy.wire.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import RelayUnderTest, ended, request, response, share_search
@@ -27,6 +31,7 @@ from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
+STATE = b"__kproxy_share_state"
 SEARCH = b"".join(codecs.encode_request(10, 4, 1, "client", FindCoordinatorRequest(coordinator_keys=["g"])))
 
 
@@ -196,6 +201,62 @@ async def test_an_answer_that_is_walked_through_while_it_streams_takes_many_turn
     assert came == [answer] * 3
     assert sum(turns.done.values()) > 1_000_000
     assert max(turns.done.values()) < 3 * WORK_A_TURN + 10_000
+
+
+@pytest.mark.parametrize(("topic_count", "times"), [(12_000, 1), (60, 100)], ids=["one-large", "many"])
+async def test_the_topics_of_what_many_connections_produce_are_read_in_many_turns(
+    monkeypatch: pytest.MonkeyPatch, topic_count: int, times: int
+) -> None:
+    # Given requests of batches without records, in all of which a closed topic is mentioned, of clients that leave
+    turns = Turns()
+    turns.count(monkeypatch, ProduceTopics, "_partition", lambda *_: 1)
+    data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, STATE.ljust(61))])] * topic_count
+    sent = b"".join(codecs.encode_request(0, 9, 1, "client", ProduceRequest(acks=0, topic_data=data))) * times
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        under_test.relay.routes.closed_topics = ClosedTopics([STATE.decode()])
+        clients = [await under_test.connect() for _ in range(5)]
+        await until(lambda: under_test.relay.open_twins == len(clients))
+
+        # When
+        for _, writer in clients:
+            writer.write(sent)
+            writer.close()
+        received = await broker.until_received(len(clients) * len(sent))
+
+    # Then
+    assert len(received) == len(clients) * len(sent)
+    assert max(turns.done.values()) < WORK_A_TURN // 3
+
+
+async def test_who_waits_for_a_turn_in_the_middle_of_a_produce_is_not_taken_for_stalled() -> None:
+    # Given a Produce that has come whole, behind another request, the rest of which is given no turn
+    deadline_ms = 60_000
+    waiting: list[Callable[[], None]] = []
+    patched = pytest.MonkeyPatch()
+    topic = TopicProduceData("t", partition_data=[PartitionProduceData(0, STATE.ljust(61))])
+    message = ProduceRequest(acks=1, topic_data=[topic] * 3_000)
+    sent = request(1) + b"".join(codecs.encode_request(0, 9, 2, "client", message))
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=deadline_ms) as under_test,
+    ):
+        under_test.relay.routes.closed_topics = ClosedTopics([STATE.decode()])
+        patched.setattr(TurnShares, "wait", lambda _self, go_on, **_: waiting.append(go_on))
+        _, writer = await under_test.connect()
+        await until(lambda: under_test.relay.open_twins == 1)
+        (connection,) = under_test.relay.connections
+        writer.write(sent)
+        await until(lambda: len(broker.received) + connection.session.requests.backlog_bytes == len(sent))
+
+        # When
+        connection.sweep(int(asyncio.get_running_loop().time() * 1_000) + deadline_ms + 1_000)
+
+        # Then
+        assert under_test.counted.of("connection_errors", "client", "frame_stalled") == 0
+        patched.undo()
+        waiting.pop()()
+        assert await broker.until_received(len(sent)) == sent
+        writer.close()
 
 
 async def test_plain_requests_of_many_connections_share_a_turn_and_keep_their_order() -> None:

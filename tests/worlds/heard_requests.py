@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Collection
 
+from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.turns.turn_share import CommonShare, TurnShare
@@ -39,11 +40,12 @@ class Heard:
         max_request_bytes: int = 1 << 20,
         share_group_ids: Collection[str] = (),
         share: CommonShare | None = None,
+        closed_topics: ClosedTopics | None = None,
     ) -> None:
         self.relayed: list[tuple[int, int, Disposition]] = []
         self.held: list[tuple[int, bytes]] = []
         self._bar = bar
-        routes = RoutingTable(SERVED, share_group_ids)
+        routes = RoutingTable(SERVED, share_group_ids, closed_topics)
         self.turn = TurnShare(share)
         self.stream = RequestStream(routes, max_request_bytes, self._relay, self._hold, self.turn)
 

@@ -188,7 +188,8 @@ class ClientConnection(SparingProtocol):
         self._adjust_reading()
         times, is_gone = self._times, self._times.is_client_gone(now_ms)
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, self._twin)
-        is_awaited = self.session.requests.is_mid_frame and (self._at_eof or self.transport.is_reading())
+        is_mid_frame = self.session.requests.is_mid_frame and not self.session.is_paused
+        is_awaited = is_mid_frame and (self._at_eof or self.transport.is_reading())
         reserved_bytes = self._memory.frame_bytes
         if stall := times.stalled_frame(now_ms, is_client_awaited=is_awaited, reserved_bytes=reserved_bytes):
             self._fail("client" if self.session.requests.is_mid_frame else "broker", "frame_stalled", stall)

@@ -6,6 +6,7 @@ from kproxy.errors import PeerViolation
 from kproxy.interception.closed_topic_search import ClosedTopicSearch
 from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.interception.routing import RoutingTable
+from kproxy.interception.turns.turn_share import TurnShare
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
@@ -18,7 +19,7 @@ STATE: Final = "__kproxy_share_state"
 
 
 def a_search(*names: str) -> ClosedTopicSearch:
-    return ClosedTopicSearch(RoutingTable({}, closed_topics=ClosedTopics(names or (STATE,))))
+    return ClosedTopicSearch(RoutingTable({}, closed_topics=ClosedTopics(names or (STATE,))), TurnShare())
 
 
 def frame_of(api_key: int, version: int, message: Message) -> bytes:
@@ -46,7 +47,7 @@ def test_what_contains_such_a_name_is_held() -> None:
 def test_where_nothing_is_closed_and_of_other_apis_nothing_is_held() -> None:
     heartbeat = frame_of(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group_id=STATE))
     assert not a_search().must_hold(heartbeat, 0, len(heartbeat))
-    open_search = ClosedTopicSearch(RoutingTable({}))
+    open_search = ClosedTopicSearch(RoutingTable({}), TurnShare())
     assert not open_search.must_hold(FETCH, 0, len(FETCH))
 
 

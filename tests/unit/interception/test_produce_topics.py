@@ -124,6 +124,33 @@ def test_it_says_what_a_decoder_says(version: int, topics: list[str], records: b
     assert is_found(version, frame, len(frame)) is (STATE in topics)
 
 
+@given(
+    version=st.integers(3, 13),
+    topics=st.lists(st.sampled_from([STATE, "orders", "__stat"]), max_size=5),
+    records=st.binary(max_size=150),
+    piece=st.integers(1, 400),
+    most_steps=st.integers(1, 9),
+)
+def test_it_says_the_same_when_it_reads_a_few_fields_at_a_time(
+    version: int, topics: list[str], records: bytes, piece: int, most_steps: int
+) -> None:
+    # Given
+    frame = produce(version, *topics, records=records)
+    search = ProduceTopics(version, WANTED)
+
+    # When
+    for begin in range(0, len(frame), piece):
+        rest = frame[begin : begin + piece]
+        while rest:
+            search.feed(rest, most_steps)
+            assert search.step_count <= most_steps
+            assert search.unread_bytes <= len(rest)
+            rest = rest[len(rest) - search.unread_bytes :]
+
+    # Then
+    assert search.has_found is (STATE in topics)
+
+
 @given(st.binary(max_size=400), st.integers(0, 14), st.integers(1, 50))
 def test_nonsense_does_no_harm(frame: bytes, version: int, piece: int) -> None:
     with suppress(PeerViolation):
