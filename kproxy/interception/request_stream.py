@@ -356,11 +356,8 @@ class RequestStream:
         _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
         most = MAX_SASL_BYTES + LENGTH_BYTES if api_key in SASL_KEYS else MAX_HELD_BYTES
         if size > most:
-            detail = (
-                f"a request of {counted(size, 'byte')} is too large to be looked into; "
-                f"{most} are not (API key {api_key} version {api_version})"
-            )
-            raise PeerViolation("frame_too_large", detail)
+            asked = f"a request of {counted(size, 'byte')} to API key {api_key} version {api_version}"
+            raise PeerViolation("frame_too_large", f"{asked} is too large to be looked into; {most} are not")
 
     def _must_wait(self, frame: memoryview) -> bool:
         """Tell whether a whole request has to wait for another turn, a large one for a long one; this one ends then."""

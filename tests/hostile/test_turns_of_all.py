@@ -66,9 +66,9 @@ class Turns:
         """Add up what `weigh` says of the arguments of each call."""
         method = getattr(owner, name)
 
-        def counted(*arguments: Any) -> Any:
+        def counted(*arguments: Any, **named: Any) -> Any:
             self.done[self._number] += weigh(*arguments)
-            return method(*arguments)
+            return method(*arguments, **named)
 
         monkeypatch.setattr(owner, name, counted)
         asyncio.get_running_loop().call_soon(self._next_turn)

@@ -31,7 +31,7 @@ class PeerConnection(ClientConnection):
     def __init__(self, relay: Relay, hello: Hello) -> None:
         super().__init__(relay, hello.client.node_id)
         self.peer = hello.client.address or hello.identity.name
-        self._memory.host = hello.client.address.rpartition(":")[0]
+        self._memory.host = hello.client.address.rpartition(":")[0] or hello.identity.name
         self.session.principal = Principal.parse(hello.client.principal)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

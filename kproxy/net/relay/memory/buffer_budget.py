@@ -11,8 +11,8 @@ whatever is held: it has the *place beyond the limit*. An answer of a broker has
 waits for its client, who may be slow. A request has it until it is answered, too, and what became of it has left. Then
 the next one, see `PlaceBeyondLimit`: answers, which are quick as brokers are, and now and then a request, the smallest
 of all, and the oldest of each client in its turn. While others wait, who has the place and brings nothing has it no
-longer, and waits with what came for its next turn; of those who hold most so, and of those whose frames are not whole
-in time, the connections are ended.
+longer, as far as such frames are few (`PassedOn`), and goes on in its next turn; whose frame is not whole in time
+drips, and is ended.
 
 Nor may others wait for room because of those who hold it and move little: they are ended, see `look`.
 """
@@ -173,7 +173,7 @@ class BufferBudget:
                 self._queues[not is_answer].discard(owner)
                 self._queues[is_answer].add(owner, Wish(step_bytes, on_granted, is_answer, frame_bytes))
                 return False
-            self._place.give(owner, is_answer=is_answer)
+            self._place.give(owner, is_answer=is_answer, held_bytes=came_bytes)
         self._forget_wish(owner)
         self._grant(owner, came_bytes + step_bytes)
         return True
@@ -236,19 +236,14 @@ class BufferBudget:
     def _act_on(self, first: Hashable, verdict: Verdict) -> None:
         if verdict is Verdict.OVERSTAYS:
             self.leave_place(first)
-            _end(first)
+            if isinstance(first, Holder):
+                first.overstay()
         elif verdict is Verdict.BRINGS_LITTLE and self._may_be_passed_on(first):
-            self._passed_on.add(first)
             self.leave_place(first)
-            for owner in self._passed_on.too_many(self._held):
-                # Else the end of another one has made room, for it or for everybody.
-                if owner in self._passed_on and self.is_exceeded:
-                    self._passed_on.discard(owner)
-                    _end(owner)
 
     def _may_be_passed_on(self, first: Hashable) -> bool:
         is_awaited = isinstance(first, Holder) and first.is_awaited
-        return is_awaited and self._held.get(first, 0) <= self._passed_on.most_bytes
+        return is_awaited and self._passed_on.add(first, self._place.held_before, self._held)
 
     def _held_for_peers(self) -> dict[Holder, int]:
         """Return how much each holds that could move: not of those who wait for room themselves."""
@@ -316,7 +311,7 @@ class BufferBudget:
         if not self._fits(wish.step_bytes):
             if not whatever_is_held:
                 return False
-            self._place.give(owner, is_answer=wish.is_answer)
+            self._place.give(owner, is_answer=wish.is_answer, held_bytes=self._held.get(owner, 0))
         queue.serve(owner)
         self._grant(owner, self._held.get(owner, 0) + wish.step_bytes)
         wish.on_granted()
@@ -326,7 +321,8 @@ class BufferBudget:
         return self.held_bytes + amount <= self._limit_bytes
 
     def _grant(self, owner: Hashable, amount: int) -> None:
-        self._passed_on.discard(owner)
+        if owner is not self._place.owner:
+            self._passed_on.discard(owner)
         self._count(owner, amount)
 
     def _count(self, owner: Hashable, amount: int) -> None:
@@ -335,8 +331,3 @@ class BufferBudget:
             self._held[owner] = amount
         else:
             self._passed_on.discard(owner)
-
-
-def _end(owner: Hashable) -> None:
-    if isinstance(owner, Holder):
-        owner.overstay()

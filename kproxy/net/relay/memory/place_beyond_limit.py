@@ -13,9 +13,9 @@ LEAST_BYTES_A_SECOND: Final = 1024 * 1024
 """How fast a frame that others wait for has to come to its end, beside a tenth of a frame deadline for each. Its socket
 is read 256 kB at once, so turns of a quarter of a second are quick enough."""
 
-LITTLE_BYTES: Final = 64 * 1024
-"""Who brings less than this in `MOST_LOOKS` looks and `LEAST_MS` has the place no longer, though it may go on in its
-next turn."""
+LITTLE_BYTES: Final = 8 * 1024
+"""Who brings less than this in `MOST_LOOKS` looks and `LEAST_MS` may have the place no longer, though it may go on in
+its next turn. Who is slow and steady keeps it: where all have turns with a part of their frames, none is whole."""
 
 MOST_LOOKS: Final = 3
 """Not milliseconds alone: a loop that stood still has read nobody in that time."""
@@ -44,11 +44,14 @@ class PlaceBeyondLimit:
         "_then_bytes",
         "_window_bytes",
         "_window_ms",
+        "held_before",
         "owner",
     )
 
     def __init__(self) -> None:
         self.owner: Hashable | None = None
+        self.held_before = 0
+        """What it held when it was given."""
         self._answers_in_a_row = 0
         """How many had it last; 0 when the last one was a request."""
         self._is_smallest_next = True
@@ -59,9 +62,9 @@ class PlaceBeyondLimit:
         """Whether what was let in last is an answer of a broker."""
         return self._answers_in_a_row > 0
 
-    def give(self, owner: Hashable, *, is_answer: bool) -> None:
-        """Let `owner` have it, with the answer of a broker or with a request."""
-        self.owner = owner
+    def give(self, owner: Hashable, *, is_answer: bool, held_bytes: int) -> None:
+        """Let `owner` have it, which holds so much now, with the answer of a broker or with a request."""
+        self.owner, self.held_before = owner, held_bytes
         self._answers_in_a_row = self._answers_in_a_row + 1 if is_answer else 0
         self.forget_time()
 

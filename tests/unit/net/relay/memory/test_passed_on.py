@@ -1,11 +1,9 @@
-"""`PassedOn`: whose frames are ended where those that were passed on hold too much together."""
+"""`PassedOn`: how many that bring next to nothing leave the place beyond the limit to others."""
 
 from collections.abc import Hashable
-from functools import partial
 
 from kproxy.net.relay.memory.budget_account import BudgetAccount
 from kproxy.net.relay.memory.buffer_budget import BufferBudget
-from kproxy.net.relay.memory.holder import Holder
 from kproxy.net.relay.memory.passed_on import LEAST_BYTES, PassedOn
 
 KIB = 1024
@@ -16,56 +14,60 @@ def never() -> None:
     raise AssertionError("nobody waited for this")
 
 
-class Connection(Holder):
-    """One of a client's."""
+def test_they_may_have_brought_an_eighth_of_the_limit_together() -> None:
+    several, held = PassedOn(80 * MIB), dict[Hashable, int]()
 
-    def __init__(self, client: Hashable) -> None:
-        self._client = client
+    told = []
+    for owner, brought in (("a", 5 * MIB), ("b", 4 * MIB), ("too much", MIB + 1), ("c", MIB)):
+        held[owner] = brought
+        told.append(several.add(owner, 0, held))
 
-    @property
-    def client(self) -> Hashable:
-        return self._client
-
-
-def passed_on(*owners: Hashable, limit_bytes: int = 80 * MIB) -> PassedOn:
-    several = PassedOn(limit_bytes)
-    for owner in owners:
-        several.add(owner)
-    return several
+    assert told == [True, True, False, True]
+    assert [owner in several for owner in ("a", "too much")] == [True, False]
 
 
-def test_nobody_is_ended_while_all_hold_no_more_than_an_eighth_of_the_limit() -> None:
-    several = passed_on("a", "b", "c")
-
-    told = [several.too_many({"a": 5 * MIB, "b": 3 * MIB, "c": 2 * MIB + more}) for more in (0, 1)]
-
-    assert told == [[], ["a"]]
+def test_where_the_limit_is_small_they_may_have_brought_a_mebibyte() -> None:
+    assert [PassedOn(KIB).add("a", 0, {"a": LEAST_BYTES + more}) for more in (0, 1)] == [True, False]
 
 
-def test_where_the_limit_is_small_they_may_hold_a_mebibyte() -> None:
-    several = passed_on("a", limit_bytes=KIB)
+def test_what_they_held_before_had_room_and_does_not_count() -> None:
+    """All brokers pause, and each answer that they had begun is large."""
+    several, held = PassedOn(80 * MIB), dict[Hashable, int]()
+    held.update((number, 3 * MIB + 16 * KIB) for number in range(40))
 
-    assert [several.too_many({"a": LEAST_BYTES + more}) for more in (0, 1)] == [[], ["a"]]
+    told = [several.add(number, 3 * MIB, held) for number in range(40)]
 
-
-def test_those_of_the_client_that_holds_most_are_ended_and_of_these_the_first() -> None:
-    """However long ago others were passed on, who hold little each."""
-    honest, greedy = [Connection(f"honest {n}") for n in range(4)], [Connection("greedy") for _ in range(3)]
-    several = passed_on(*honest, *greedy)
-
-    held: dict[Hashable, int] = {**dict.fromkeys(honest, MIB), **dict.fromkeys(greedy, 4 * MIB)}
-    told = several.too_many(held)
-
-    assert told == greedy[:2]
+    assert all(told)
 
 
-def test_who_is_forgotten_counts_no_more_and_is_not_ended() -> None:
-    several = passed_on("a", "b")
+def test_what_comes_of_them_later_counts_from_when_they_were_let_in_first() -> None:
+    several, held = PassedOn(80 * MIB), dict[Hashable, int]({"a": 2 * MIB})
+    several.add("a", MIB, held)
+
+    held["a"] = 11 * MIB
+    is_full = several.add("b", 0, held | {"b": 1})
+    several.add("a", 11 * MIB, held)
+
+    assert (is_full, several.add("b", 0, held | {"b": 1})) == (False, False)
+
+
+def test_who_is_forgotten_counts_no_more() -> None:
+    several, held = PassedOn(80 * MIB), dict[Hashable, int]({"a": 10 * MIB, "b": MIB})
+    several.add("a", 0, held)
 
     several.discard("a")
 
-    assert several.too_many({"a": 50 * MIB, "b": 10 * MIB}) == []
-    assert [each in several for each in "ab"] == [False, True]
+    assert (several.add("b", 0, held), "a" in several) == (True, False)
+
+
+def used_up(limit_bytes: int, count: int) -> tuple[BufferBudget, list[BudgetAccount]]:
+    """Return a budget that others have used up, and so many who have yet to hold anything; nobody ends any."""
+    budget = BufferBudget(limit_bytes)
+    budget.note_waiting("slow peers", limit_bytes)
+    accounts = [BudgetAccount(budget) for _ in range(count)]
+    for account in accounts:
+        account.on_overstayed = never
+    return budget, accounts
 
 
 def looked(budget: BufferBudget, until_ms: int, *, from_ms: int = 0) -> None:
@@ -74,132 +76,64 @@ def looked(budget: BufferBudget, until_ms: int, *, from_ms: int = 0) -> None:
         budget.look_at_place(now_ms, 30_000)
 
 
-def test_a_client_that_brings_much_and_falls_silent_ends_nobody_else_who_waits_for_another_turn() -> None:
-    # Given an honest client that is slow and was passed on
-    budget, ended = BufferBudget(32 * MIB), list[str]()
-    budget.note_waiting("slow peers", 32 * MIB)
-    accounts = {name: BudgetAccount(budget) for name in ("honest", "greedy", "greedy too", "greedy last")}
-    for name, account in accounts.items():
-        account.client = name[:6]
-        account.on_overstayed = partial(ended.append, name)
-    accounts["honest"].hold(200 * KIB, 300 * KIB, 1, lambda: None)
-    for name in ("greedy", "greedy too", "greedy last"):
-        accounts[name].hold(2 * MIB, 6 * MIB, 1, lambda: None)
+def test_who_brings_nothing_while_they_have_brought_too_much_keeps_the_place_and_ends_nobody() -> None:
+    # Given one that brought a mebibyte at the place, and then nothing
+    budget, (first, second, third) = used_up(8 * MIB, 3)
+    first.hold(10 * KIB, MIB, 1, never)
+    second.hold(10 * KIB, 90 * KIB, 1, lambda: None)
+    third.hold(10 * KIB, 90 * KIB, 1, lambda: None)
+    first.hold(MIB - 20 * KIB, 30 * KIB, 1, never)
+    looked(budget, 400)
 
-    # When
-    looked(budget, 1_600)
+    # When the next one brings nothing, either
+    looked(budget, 3_300, from_ms=400)
 
     # Then
-    assert ended == ["greedy"]
+    assert budget.has_place(second)
+    assert third.awaits_grant
 
 
-def test_who_alone_holds_more_than_may_be_passed_on_has_the_time_that_its_bytes_are_worth() -> None:
-    # Given
-    budget, ended = BufferBudget(8 * MIB), list[str]()
-    budget.note_waiting("slow peers", 8 * MIB)
-    first, second = BudgetAccount(budget), BudgetAccount(budget)
-    first.on_overstayed = partial(ended.append, "first")
-    first.hold(MIB + 1, 2 * MIB, 1, lambda: None)
+def test_who_alone_brought_too_much_has_the_time_that_its_bytes_are_worth() -> None:
+    budget, (first, second) = used_up(8 * MIB, 2)
+    first.hold(10 * KIB, 3 * MIB, 1, never)
     second.hold(MIB, MIB, 1, lambda: None)
+    first.hold(2 * MIB, MIB, 1, never)
 
-    # When
     looked(budget, 3_000)
-    before = list(ended), second.awaits_grant
-    looked(budget, 3_200, from_ms=3_000)
 
-    # Then
-    assert (before, ended, second.awaits_grant) == (([], True), ["first"], False)
+    assert budget.has_place(first)
+    assert second.awaits_grant
 
 
-def test_nobody_is_ended_any_more_when_the_end_of_another_one_has_made_room() -> None:
-    # Given three of one client that were passed on, two of which hold more than they may when more has come
-    budget, ended = BufferBudget(8 * MIB), list[int]()
+def test_of_who_waited_for_its_turn_what_came_before_does_not_count() -> None:
+    budget, (first, second, third) = used_up(8 * MIB, 3)
+    first.hold(10 * KIB, 90 * KIB, 1, never)
+    second.hold(3 * MIB, MIB, 1, lambda: None)
+    third.hold(10 * KIB, 5 * MIB, 1, lambda: None)
+
+    first.close()
+    looked(budget, 400)
+
+    assert budget.has_place(third)
+
+
+def test_who_found_room_or_ended_its_frame_counts_no_more() -> None:
+    # Given two that brought half a mebibyte each
+    budget, (finds_room, ends, waits, last) = used_up(8 * MIB, 4)
+    for account in (finds_room, ends):
+        account.hold(10 * KIB, MIB, 1, lambda: None)
+    waits.hold(10 * KIB, MIB, 1, lambda: None)
+    last.hold(10 * KIB, MIB, 1, lambda: None)
+    finds_room.hold(480 * KIB, 16 * KIB, 1, never)
+    looked(budget, 400)
+    ends.hold(480 * KIB, 16 * KIB, 1, never)
+    looked(budget, 800, from_ms=400)
+
+    # When
+    budget.note_waiting("slow peers", MIB)
+    finds_room.hold(481 * KIB, 16 * KIB, 1, never)
+    ends.hold(0, 0, 1, never)
     budget.note_waiting("slow peers", 8 * MIB)
-    accounts = [BudgetAccount(budget) for _ in range(5)]
-
-    def end(number: int) -> None:
-        ended.append(number)
-        budget.note_waiting("slow peers", MIB)  # what its connection held besides
-        accounts[number].close()
-
-    for number, account in enumerate(accounts):
-        account.client = "several" if number < 3 else None
-        account.on_overstayed = partial(end, number)
-        account.hold(100 * KIB, 900 * KIB, 1, lambda: None)
-    looked(budget, 2_000)
-    for account in accounts[:3]:
-        account.hold(600 * KIB, 400 * KIB, 1, lambda: None)
-
-    # When another one is passed on
-    last = BudgetAccount(budget)
-    last.hold(100 * KIB, 900 * KIB, 1, lambda: None)
-    looked(budget, 6_000, from_ms=2_000)
 
     # Then
-    assert ended == [1]
-
-
-def test_of_those_who_were_passed_on_the_first_ones_are_ended_when_all_hold_too_much() -> None:
-    # Given a budget of which passed on frames may hold 2 MiB, each with 800 KiB that came
-    budget, ended = BufferBudget(16384 * KIB), list[int]()
-    budget.note_waiting("slow peers", 16384 * KIB)
-    accounts = [BudgetAccount(budget) for _ in range(5)]
-    for number, account in enumerate(accounts):
-        account.on_overstayed = partial(ended.append, number)
-        account.hold(800 * KIB, 16 * KIB, 1, lambda: None)
-
-    # When
-    for now_ms in range(0, 1_800, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # Then
-    assert ended == [0, 1]
-
-
-def test_who_was_passed_on_and_has_found_room_since_is_not_ended_for_it() -> None:
-    # Given
-    budget, ended = BufferBudget(8192 * KIB), list[int]()
-    budget.note_waiting("slow peers", 8192 * KIB)
-    first, *others = accounts = [BudgetAccount(budget) for _ in range(4)]
-    for number, account in enumerate(accounts):
-        account.on_overstayed = partial(ended.append, number)
-        account.hold(600 * KIB, 100 * KIB, 1, lambda: None)
-    for now_ms in range(0, 400, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # When
-    budget.note_waiting("slow peers", 5000 * KIB)
-    first.hold(610 * KIB, 90 * KIB, 1, never)
-    found_room = not first.awaits_grant
-    budget.note_waiting("slow peers", 8192 * KIB)
-    last = BudgetAccount(budget)
-    last.hold(50 * KIB, 50 * KIB, 1, lambda: None)
-    for account in others:
-        account.hold(620 * KIB, 80 * KIB, 1, lambda: None)
-    for now_ms in range(400, 2_400, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # Then
-    assert found_room
-    assert (0 in ended, len(ended) > 0) == (False, True)
-
-
-def test_who_was_passed_on_and_ended_its_frame_is_not_ended_for_that_when_it_has_begun_another() -> None:
-    # Given
-    budget, ended = BufferBudget(8192 * KIB), list[int]()
-    budget.note_waiting("slow peers", 8192 * KIB)
-    first, *_ = accounts = [BudgetAccount(budget) for _ in range(4)]
-    for number, account in enumerate(accounts):
-        account.on_overstayed = partial(ended.append, number)
-        account.hold(600 * KIB, 100 * KIB, 1, lambda: None)
-    for now_ms in range(0, 400, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # When
-    first.hold(0, 0, 1, never)
-    first.hold(600 * KIB, 100 * KIB, 2, lambda: None)
-    for now_ms in range(400, 1_200, 100):
-        budget.look_at_place(now_ms, 30_000)
-
-    # Then
-    assert (first.awaits_grant, ended) == (True, [1])
+    assert not any(account in budget._passed_on for account in (finds_room, ends))

@@ -22,7 +22,7 @@ STAYS, LITTLE, LATE = Verdict.STAYS, Verdict.BRINGS_LITTLE, Verdict.OVERSTAYS
 def looked(held: list[int], *, apart_ms: int = 100, place: PlaceBeyondLimit | None = None) -> list[Verdict]:
     """Return what was said at each look, so many milliseconds apart, by what was held."""
     place = place or PlaceBeyondLimit()
-    place.give("owner", is_answer=False)
+    place.give("owner", is_answer=False, held_bytes=0)
     return [
         place.look(number * apart_ms, held_bytes, patience_ms=3_000, most_ms=30_000)
         for number, held_bytes in enumerate(held)
@@ -87,11 +87,11 @@ def test_what_is_held_no_more_counts_as_brought() -> None:
 def test_the_place_is_whose_it_was_given_to_until_it_is_left() -> None:
     place = PlaceBeyondLimit()
 
-    place.give("owner", is_answer=True)
+    place.give("owner", is_answer=True, held_bytes=5)
     seen = [(place.owner, place.is_for_answer)]
     place.leave()
     seen.append((place.owner, place.is_for_answer))
-    place.give("other", is_answer=False)
+    place.give("other", is_answer=False, held_bytes=0)
 
     assert [*seen, (place.owner, place.is_for_answer)] == [("owner", True), (None, True), ("other", False)]
 
@@ -115,7 +115,7 @@ def test_eight_answers_are_followed_by_a_request_and_of_these_smallest_and_oldes
     while any(queues):
         owner = place.next_of(*queues)
         queue = queues[owner in queues[1]]
-        place.give(owner, is_answer=queue is queues[1])
+        place.give(owner, is_answer=queue is queues[1], held_bytes=0)
         queue.serve(owner)
         order.append(owner)
 
