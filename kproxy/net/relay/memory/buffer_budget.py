@@ -9,8 +9,8 @@ of the event loop, none of which has had a chance to leave.
 Frames of which all have begun and none can end would hold up each other for ever. So one of those that wait is read on
 whatever is held: it has the *place beyond the limit*. An answer of a broker has it until it is whole: nobody else
 waits for its client, who may be slow. A request has it until it is answered, too, and what became of it has left. Then
-the next one, see `PlaceBeyondLimit`: answers, which are quick as brokers are, and now and then a request, the smallest
-of all, and the oldest of each client in its turn. While others wait, who has the place and brings nothing has it no
+the next one, see `PlaceBeyondLimit`: answers, which are quick as brokers are, and now and then a request, the oldest
+of each client in its turn and small ones before. While others wait, who has the place and brings nothing has it no
 longer, as far as such frames are few (`PassedOn`), and goes on in its next turn; whose frame is not whole in time
 drips, and is ended.
 

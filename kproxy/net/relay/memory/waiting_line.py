@@ -71,11 +71,13 @@ class WaitingLine:
         return next(iter(next(iter(self._clients.values()))))
 
     def smallest(self) -> Hashable:
-        """Return whose frame is the smallest of all, and of several of one size as `oldest` does.
+        """Return whose frame is the smallest of that half of the clients whose turn comes first.
 
-        Raises ValueError when nobody waits.
+        So a client that always has the smallest is chosen once while half of the others are. Of several of one size it
+        is the one that `oldest` returns first. Raises ValueError when nobody waits.
         """
-        wishes = chain.from_iterable(line.items() for line in self._clients.values())
+        lines = islice(self._clients.values(), (len(self._clients) + 1) // 2)
+        wishes = chain.from_iterable(line.items() for line in lines)
         owner, _ = min(wishes, key=lambda item: item[1].frame_bytes)
         return owner
 

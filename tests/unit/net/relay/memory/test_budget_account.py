@@ -145,7 +145,9 @@ def test_of_those_who_wait_beyond_the_limit_eight_answers_of_brokers_go_on_and_t
     assert let_in == [*(f"a{number}" for number in range(8)), "r1", "a8", "a9", "r2"]
 
 
-def test_of_requests_that_wait_beyond_the_limit_the_smallest_and_the_oldest_go_on_in_turn() -> None:
+def test_of_requests_of_a_client_that_wait_beyond_the_limit_the_smallest_and_the_oldest_go_on_in_turn() -> (
+    None
+):
     # Given
     budget, let_in = BufferBudget(KIB), list[str]()
     first = BudgetAccount(budget)
@@ -153,6 +155,7 @@ def test_of_requests_that_wait_beyond_the_limit_the_smallest_and_the_oldest_go_o
     sizes = {"oldest": 900, "large": 800, "smaller": 300, "smallest": 200, "last": 1_000}
     accounts = {name: BudgetAccount(budget) for name in sizes}
     for name, size in sizes.items():
+        accounts[name].client = "one"
         accounts[name].hold(50 * KIB, size * KIB, 1, partial(let_in.append, name))
 
     # When

@@ -121,7 +121,7 @@ def test_eight_answers_are_followed_by_a_request_and_of_these_smallest_and_oldes
 
     # Then
     answers = [f"answer {number}" for number in range(8)]
-    assert order == [*answers, "smallest", "answer 8", "oldest", "small", "old"]
+    assert order == [*answers, "old", "answer 8", "oldest", "small", "smallest"]
 
 
 # ---- as the budget of all connections has it

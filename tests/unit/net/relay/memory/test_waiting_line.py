@@ -83,12 +83,32 @@ def test_who_waits_already_keeps_its_turn_whatever_it_waits_for_now() -> None:
     assert (served(line), found and found.frame_bytes) == ([first, second], 7)
 
 
-def test_the_smallest_frame_of_all_is_found_whoever_it_is_of() -> None:
+def test_the_smallest_frame_is_found_among_that_half_of_the_clients_whose_turn_comes_first() -> None:
     line = WaitingLine()
-    for owner, frame_bytes in (("first", 3), (Connection("a"), 2), ("smallest", 1), ("last", 4)):
+    of_a = [Connection("a") for _ in range(2)]
+    for owner, frame_bytes in (("first", 4), (of_a[0], 5), (of_a[1], 3), ("third", 2), ("fourth", 1)):
         line.add(owner, wish(frame_bytes))
 
-    assert line.smallest() == "smallest"
+    found = []
+    while line:
+        found.append(line.smallest())
+        line.serve(found[-1])
+
+    assert found == [of_a[1], "third", "fourth", "first", of_a[0]]
+
+
+def test_a_client_that_always_has_the_smallest_frame_is_chosen_once_while_half_of_the_others_are() -> None:
+    line, others = line_of(*range(10)), 0
+    small = Connection("small")
+    line.add(small, wish(0))
+
+    for _ in range(60):
+        chosen = line.smallest()
+        others += chosen is not small
+        line.serve(chosen)
+        line.add(chosen, wish(0 if chosen is small else 1))
+
+    assert others >= 48
 
 
 def test_of_the_first_there_is_one_of_each_client_before_there_is_another_one_of_any() -> None:
