@@ -95,7 +95,6 @@ class RequestStream:
         "for_broker",
         "held",
         "is_barred",
-        "is_ending",
         "is_paused",
         "waiting_frame_bytes",
     )
@@ -113,22 +112,22 @@ class RequestStream:
         self._max_request_bytes = max_request_bytes
         self._on_relayed = on_relayed
         self._on_held = on_held
-        self._body_left = self._begun_count = 0
+        self._body_left = 0
         self.held = HeldFrame()
         """What is held of a frame."""
         self._backlog = RequestBacklog()
         self.for_broker: list[bytes | memoryview] = []
         self._turn_bytes_left = HELD_BYTES_A_TURN
-        self._is_fresh_long_turn = self.is_barred = False
+        self._is_fresh_long_turn = False
         self._share = share
-        self.is_ending = False
-        """Whether no further requests are taken: only the rest of one that streams on, and what came already."""
+        self.is_barred = False
         self.is_paused = False
         """Whether requests wait for nothing but another turn, with `go_on`: this one had enough to do."""
         self.awaits_long_turn = False
         """Whether the first of these is large, and waits for a long turn."""
         self.waiting_frame_bytes = 0
         """The size of the first of these if that is looked into when its turn comes; 0 when it may be many."""
+        self._begun_count = 0
         self.advertised: Mapping[int, tuple[int, int]] | None = None
         """What the client was told on this connection, both ends inclusive; None when it did not ask."""
 
@@ -136,11 +135,6 @@ class RequestStream:
     def is_mid_frame(self) -> bool:
         """Whether the rest of a frame that began has yet to come."""
         return self._body_left > 0 or bool(self.held.came)
-
-    @property
-    def is_streaming(self) -> bool:
-        """Whether a request streams on, of which the broker has a part, and the rest has yet to come."""
-        return self._body_left > 0
 
     @property
     def request_count(self) -> int:
@@ -172,7 +166,7 @@ class RequestStream:
             self._backlog.append(data)
         else:
             self._begin_turn(is_long=False)
-            self._take(data[: self._body_left] if self.is_ending else data)
+            self._take(data)
 
     def forget(self) -> None:
         """Keep nothing of what came."""

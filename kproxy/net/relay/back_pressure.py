@@ -33,7 +33,6 @@ class BackPressure:
         "awaits_room",
         "is_broker_full",
         "is_client_full",
-        "is_cut_off",
         "is_ending",
         "is_throttled",
         "is_turn_due",
@@ -45,10 +44,8 @@ class BackPressure:
         self.is_client_full = False
         self.awaits_room = False
         """A frame that is held waits for room for what comes next of it."""
-        self.is_cut_off = False
-        """Nothing more is read of the client, be it in the middle of a request: nobody would hear it."""
         self.is_ending = False
-        """No further requests are taken; one that streams on is read to its end: the broker has a part of it."""
+        """No further requests are taken."""
         self.is_throttled = False
         """The client has sent more requests than it may; nothing more is read of it for a while."""
         self.throttle: Callable[[int], None] | None = None
@@ -75,9 +72,7 @@ class BackPressure:
         """Tell whether there is room for what the client sends."""
         if self.throttle is not None and not self.is_throttled:
             self.throttle(session.requests.request_count)
-        if self.is_cut_off or self.is_throttled or self.awaits_room:
-            return False
-        if self.is_ending and not session.requests.is_streaming:
+        if self.is_ending or self.is_throttled or self.awaits_room:
             return False
         is_clogged = (
             self.is_broker_full

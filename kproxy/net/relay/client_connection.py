@@ -102,7 +102,7 @@ class ClientConnection(SparingProtocol):
         self._times.client_ms = self._now_ms()
         self._at_eof = self.session.is_busy and not self.session.is_barred
         if self._at_eof:
-            self.stop_reading(at_once=True)
+            self.stop_reading()
         else:
             close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
         return True  # the transport by itself would wait for ever for a client that takes nothing
@@ -166,7 +166,7 @@ class ClientConnection(SparingProtocol):
         if self.is_gone or self._has_failed or twin is not self._twin:
             return
         self._parting = partial(self._relay.note_broker_lost, self, error)
-        self.stop_reading(at_once=True)
+        self.stop_reading()
         self.resume_writing()  # no more will come, and the client is to have it, be it slow
 
     @property
@@ -200,10 +200,9 @@ class ClientConnection(SparingProtocol):
             self._relay.counting.count("keepalives", int(self.session.inject_keepalive()))
             self._pump()
 
-    def stop_reading(self, *, at_once: bool = False) -> None:
-        """Take no further requests: an end is near. Of one that streams on comes the rest, unless it is `at_once`."""
-        self._pressure.is_ending = self.session.requests.is_ending = True
-        self._pressure.is_cut_off |= at_once
+    def stop_reading(self) -> None:
+        """Take no further requests: the connection, or kproxy, is about to end."""
+        self._pressure.is_ending = True
         self.look_again()
 
     def look_again(self) -> None:
@@ -396,5 +395,5 @@ class ClientConnection(SparingProtocol):
         if self.is_gone:
             self._end()
             return
-        self.stop_reading(at_once=True)
+        self.stop_reading()
         self._loop.call_later(self._relay.close_delay_seconds(), self.close)

@@ -90,7 +90,7 @@ class OpenConnection(Protocol):
         ...
 
     def stop_reading(self) -> None:
-        """Take no further requests, but the rest of one that streams on."""
+        """Take no further requests."""
         ...
 
     def close(self) -> None:

@@ -101,10 +101,7 @@ class Sweeper:
                 await asyncio.sleep(0)
 
     async def drain(self) -> None:
-        """Take no further requests, let what is under way be answered, close in waves; return when all are closed.
-
-        Under way is a request, too, of which a part has streamed on to the broker: the rest of it is read.
-        """
+        """Take no further requests, let what is under way be answered, close in waves; return when all are closed."""
         for connection in tuple(self._relay.connections):
             connection.stop_reading()
         while self._relay.connections:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.interception.request_backlog import RequestBacklog
-from kproxy.interception.routing import Disposition
 from tests.worlds.heard_requests import SHARE_FETCH, Heard, frame
 
 
@@ -59,40 +58,6 @@ def test_every_byte_comes_out_as_it_went_in(chunks: list[bytes]) -> None:
 
     assert backlog.byte_count == sum(map(len, chunks))
     assert b"".join(taken(backlog)) == b"".join(chunks)
-
-
-@pytest.mark.parametrize("came", [12, 500, 1_011])
-def test_at_the_end_a_request_that_streams_on_has_its_rest_and_none_begins_behind_it(came: int) -> None:
-    # Given
-    heard, whole = Heard(), frame(1, 12, 1, bytes(1000))
-    behind = frame(1, 12, 2, b"fetch") + frame(SHARE_FETCH, 1, 3, b"share")
-    heard.stream.receive(whole[:came])
-
-    # When
-    heard.stream.is_ending = True
-    heard.stream.receive(whole[came:] + behind[:20])
-    heard.stream.receive(behind[20:])
-
-    # Then
-    assert heard.sent == whole
-    assert (heard.relayed, heard.held) == ([(1, 1, Disposition.FORWARD)], [])
-    assert not heard.stream.is_mid_frame
-
-
-def test_at_the_end_what_comes_while_a_request_is_answered_waits_and_goes_on_behind_it() -> None:
-    # Given
-    heard, whole = Heard(bar=True), frame(1, 12, 2, bytes(1000))
-    heard.stream.receive(frame(SHARE_FETCH, 1, 1) + whole[:300])
-
-    # When
-    heard.stream.is_ending = True
-    heard.stream.receive(whole[300:600])
-    heard.stream.go_on()
-    heard.stream.receive(whole[600:] + frame(1, 12, 3))
-
-    # Then
-    assert heard.sent == whole
-    assert heard.relayed == [(1, 2, Disposition.FORWARD)]
 
 
 def calls_to_serve(request_count: int) -> int:

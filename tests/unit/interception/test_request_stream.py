@@ -138,24 +138,6 @@ def test_the_middle_of_a_forwarded_frame_may_pass_the_stream_by_and_counts_as_re
     assert not heard.stream.is_mid_frame
 
 
-@given(
-    cuts=st.lists(st.integers(0, sum(map(len, CONVERSATION))), min_size=1, max_size=30),
-    end_after=st.integers(0),
-)
-def test_whenever_the_end_comes_the_broker_has_whole_requests_once_all_was_read(
-    cuts: list[int], end_after: int
-) -> None:
-    heard, data = Heard(), b"".join(CONVERSATION)
-
-    for number, (start, end) in enumerate(pairwise(sorted({0, *cuts, len(data)}))):
-        heard.stream.is_ending |= number > end_after % len(cuts)
-        heard.stream.receive(data[start:end])
-
-    forwarded = [*CONVERSATION[:4], CONVERSATION[5], CONVERSATION[7], CONVERSATION[8]]
-    assert heard.sent in [b"".join(forwarded[:count]) for count in range(len(forwarded) + 1)]
-    assert not heard.stream.is_streaming
-
-
 def test_nothing_passes_by_what_has_yet_to_be_sent_on() -> None:
     heard, whole = Heard(), frame(1, 12, 1, bytes(1000))
     heard.stream.receive(whole[:500])

@@ -112,23 +112,6 @@ def test_nothing_more_is_taken_from_a_client_at_the_end_but_it_hears_its_answers
     assert wanted(pressure, a_session()) == (False, True)
 
 
-@pytest.mark.parametrize(("came", "is_wanted"), [(-1, True), (1_012, False), (10, False)])
-def test_a_request_that_has_begun_to_stream_on_is_read_to_its_end_though_no_further_one_is_taken(
-    came: int, *, is_wanted: bool
-) -> None:
-    pressure = BackPressure()
-    pressure.is_ending = True
-
-    assert wanted(pressure, a_session(request(1, bytes(1_000))[:came])) == (is_wanted, True)
-
-
-def test_nothing_is_read_of_a_request_that_streams_on_when_nobody_would_hear_it() -> None:
-    pressure = BackPressure()
-    pressure.is_ending = pressure.is_cut_off = True
-
-    assert wanted(pressure, a_session(request(1, bytes(1_000))[:-1])) == (False, True)
-
-
 def test_a_client_is_not_read_while_its_first_requests_wait_for_the_broker_to_be_connected() -> None:
     assert wanted(BackPressure(), a_session(request(1)), has_twin=False) == (False, True)
 

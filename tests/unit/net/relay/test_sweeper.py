@@ -107,68 +107,6 @@ async def test_a_drain_answers_what_is_owed_and_then_closes() -> None:
         writer.close()
 
 
-@pytest.mark.parametrize("end_bytes", [10, 500_000])
-async def test_a_drain_reads_on_to_the_end_of_a_request_that_streams_on_and_takes_none_behind_it(
-    end_bytes: int,
-) -> None:
-    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-        # Given
-        reader, writer = await under_test.connect()
-        whole = request(1, bytes(1_000_000))
-        writer.write(whole[:-end_bytes])
-        await broker.until_received(len(whole) - end_bytes)
-        (connection,) = under_test.relay.connections
-
-        # When
-        draining = asyncio.ensure_future(drain(under_test, 8.0))  # noqa: TID251 - awaited below
-        await until(lambda: connection.session.requests.is_ending)
-        writer.write(whole[-end_bytes:] + request(2) + request(3, bytes(300_000))[:-1])
-        await broker.until_received(len(whole))
-        broker.send(response(1))
-
-        # Then
-        assert await reader.readexactly(len(response(1))) == response(1)
-        assert await draining == 0
-        assert broker.received == whole
-        writer.close()
-
-
-async def test_a_client_that_says_nothing_in_the_middle_of_a_request_is_ended_by_the_deadline_in_a_drain() -> (
-    None
-):
-    async with (
-        ScriptedBroker() as broker,
-        RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
-    ):
-        # Given
-        reader, writer = await under_test.connect()
-        writer.write(request(1, bytes(1_000))[:-1])
-        await broker.until_received(len(request(1, bytes(1_000))) - 1)
-
-        # When
-        cut_off_count = await drain(under_test, 8.0)
-
-        # Then
-        assert cut_off_count == 0
-        assert under_test.counted.counts["connection_errors", "client", "frame_stalled"] == 1
-        await ended(reader)
-        writer.close()
-
-
-async def test_who_sends_a_request_without_an_end_is_cut_off_when_the_drain_has_no_more_time() -> None:
-    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-        reader, writer = await under_test.connect()
-        writer.write(request(1, bytes(1_000))[:-1])
-        await broker.until_received(len(request(1, bytes(1_000))) - 1)
-
-        cut_off_count = await drain(under_test, 0.2)
-
-        assert cut_off_count == 1
-        with suppress(ConnectionError):
-            await ended(reader)
-        writer.close()
-
-
 async def test_a_drain_lets_a_reader_go_on_whose_answer_had_filled_every_buffer() -> None:
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
         client = await under_test.connect_unread()

@@ -177,31 +177,6 @@ async def test_what_the_old_address_owes_comes_before_the_client_is_closed() -> 
         writer.close()
 
 
-async def test_a_request_that_streams_on_to_the_old_address_is_answered_before_the_client_is_closed() -> None:
-    async with (
-        ScriptedBroker() as old,
-        ScriptedBroker() as new,
-        RelayUnderTest(old.port, keepalive_ms=100) as under_test,
-    ):
-        # Given
-        reader, writer = await under_test.connect()
-        whole = request(1, bytes(500_000))
-        writer.write(whole[:-300_000])
-        await old.until_received(len(whole) - 300_000)
-        (twin,) = under_test.relay.twins
-
-        # When
-        under_test.relay.upstream_addresses = lambda _: [HostPort(BIND_HOST, new.port)]
-        await until(lambda: twin.is_parting)
-        writer.write(whole[-300_000:])
-        await old.until_received(len(whole))
-        old.send(response(1))
-
-        # Then
-        assert await ended(reader) == response(1)
-        writer.close()
-
-
 async def test_nothing_more_is_sent_to_an_old_address_though_brokers_may_disagree_about_it() -> None:
     async with (
         ScriptedBroker() as old,
