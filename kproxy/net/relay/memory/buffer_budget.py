@@ -293,14 +293,16 @@ class BufferBudget:
         self._is_letting_in = True
         try:
             while self.is_anybody_waiting:
-                some = [owner for queue in self._queues for owner in queue.first(MOST_LOOKED_AT)]
-                if sum(map(self._let_one_in, some)):
+                if self._fits(1) and sum(map(self._let_one_in, self._some_who_wait())):
                     continue
                 if self._place.owner is not None:
                     return
                 self._let_one_in(self._place.next_of(*self._queues), whatever_is_held=True)
         finally:
             self._is_letting_in = False
+
+    def _some_who_wait(self) -> list[Hashable]:
+        return [owner for queue in self._queues for owner in queue.first(MOST_LOOKED_AT)]
 
     def _let_one_in(self, owner: Hashable, *, whatever_is_held: bool = False) -> bool:
         """Let `owner` go on, if there is room; whether there was, or it has given up while others were let in."""
