@@ -152,7 +152,7 @@ class Proxy:
         )
         self._contact = ContactWatch(self._metadata, on_change=self._go_on_if_well)
         self._broker_search = BrokerSearch(
-            self._metadata.ask_for_brokers, self._doubt_addresses, tasks=self._tasks
+            self._metadata.look_for_brokers, self._doubt_addresses, tasks=self._tasks
         )
         self._connections.on_doubt = self._broker_search.begin
         self._support = ShareSupportWatch(

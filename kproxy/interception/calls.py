@@ -1,10 +1,13 @@
 """Requests that are answered here, or by another kproxy process that serves their group."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.request_backlog import cut_free
+from kproxy.interception.request_decisions import AnsweredAtOnce, RequestDecision, Served, decode_held
+from kproxy.interception.request_stream import is_large
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs, group_ids
@@ -21,6 +24,10 @@ MOST_OF_ELEMENTS_BYTES: Final = 10 * 1024 * 1024
 CONTENT_TIMES: Final = 4
 """How many times its own bytes what is in them takes at most: PEP 393 gives a string with one character beyond U+FFFF
 four bytes for each. Several numbers take what they take in the request (`wire.codec_runtime`)."""
+
+MOST_DECODED_EARLY_BYTES: Final = 64 * 1024
+"""What a request may take once it is decoded while it waits for a peer: a broker may owe the answer before it for long,
+and clients send as many as they like."""
 
 
 def decoded_bytes(frame_bytes: int) -> int:
@@ -40,13 +47,62 @@ class Call:
     frame_bytes: int = 0
     answer: Message | None = None
     """What it is answered if its sender may ask for that; None where that has yet to be found out."""
+    told: Callable[[], Message] | None = None
+    """Decodes what the broker has answered its half, and may raise MalformedMessage; None where none was asked."""
+    told_bytes: int = 0
+    """The size of that."""
 
     @property
     def memory_bytes(self) -> int:
         """What it takes at most while it is being answered."""
-        decoded = decoded_bytes(self.frame_bytes)
-        # An answer that is there already has a part for each element, too.
-        return self.frame_bytes + (decoded if self.answer is None else 2 * decoded)
+        return _memory_bytes(self.frame_bytes, has_answer=self.answer is not None) + self.told_bytes
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What it takes while it waits for that."""
+        return self.memory_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class UndecodedCall:
+    """A request that kproxy has to answer, and that is decoded only when its turn on its connection has come.
+
+    `frame` is all of it, without its length; `decide` finds out again what becomes of it. `disposition` and
+    `has_answer` are what it was found to be when it came.
+    """
+
+    slot: ResponseSlot
+    head: RequestHead
+    frame: memoryview
+    decide: Callable[[memoryview], RequestDecision]
+    disposition: Disposition
+    has_answer: bool = False
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it takes a turn of the loop to decode."""
+        return is_large(self.frame)
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it takes at most while it is being answered."""
+        return _memory_bytes(len(self.frame), has_answer=self.has_answer)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What it takes while it waits for that."""
+        return len(self.frame)
+
+    def decoded(self) -> Call:
+        """Return the same to be answered now. Raises PeerViolation when it is malformed."""
+        match self.decide(self.frame):
+            case Served(request, disposition, answer):
+                pass
+            case AnsweredAtOnce(answer):
+                request, disposition = decode_held(self.head, self.frame), self.disposition
+            case _:  # what is served has changed since it came
+                request, disposition, answer = decode_held(self.head, self.frame), self.disposition, None
+        return Call(self.slot, request, disposition, self.is_large, len(self.frame), answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +122,11 @@ class PeerCall:
         """What it takes while it is being answered."""
         return len(self.frame)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """What it takes while it waits for that."""
+        return len(self.frame)
+
     def decoded(self) -> DecodedRequest:
         """Return the request, for an answer that is made here after all. Raises PeerViolation when it is malformed."""
         try:
@@ -76,7 +137,42 @@ class PeerCall:
             raise PeerViolation("malformed_request", detail) from malformed
 
 
-AnyCall: TypeAlias = Call | PeerCall
+AnyCall: TypeAlias = Call | UndecodedCall | PeerCall
+
+
+def undecoded_call(
+    head: RequestHead,
+    frame: memoryview,
+    routes: RoutingTable,
+    decide: Callable[[memoryview], RequestDecision],
+    *,
+    is_next: bool,
+) -> UndecodedCall | PeerCall | None:
+    """Return the call that a held request becomes without being looked into; None for every other request.
+
+    That is what another process answers, and what is surely answered here, but not next, and takes much once decoded.
+    """
+    if (call := peer_call(head, frame, routes)) is not None:
+        return call
+    disposition = routes.disposition(head.api_key, head.api_version)
+    if disposition is not Disposition.SERVE or _may_be_decoded(frame, is_next=is_next):
+        return None
+    return _undecoded(head, frame, decide, disposition)
+
+
+def served_call(
+    served: Served,
+    head: RequestHead,
+    frame: memoryview,
+    decide: Callable[[memoryview], RequestDecision],
+    *,
+    is_next: bool,
+) -> Call | UndecodedCall:
+    """Return the call that a held request becomes that kproxy answers: one that `is_next` stays as it is decoded."""
+    if _may_be_decoded(frame, is_next=is_next):
+        slot = ResponseSlot(SlotKind.LOCAL, *head)
+        return Call(slot, served.request, served.disposition, is_large(frame), len(frame), served.answer)
+    return _undecoded(head, frame, decide, served.disposition, has_answer=served.answer is not None)
 
 
 def peer_call(head: RequestHead, frame: memoryview, routes: RoutingTable) -> PeerCall | None:
@@ -88,3 +184,25 @@ def peer_call(head: RequestHead, frame: memoryview, routes: RoutingTable) -> Pee
     if not group_id or not is_elsewhere(group_id):
         return None
     return PeerCall(ResponseSlot(SlotKind.LOCAL, *head), group_id, memoryview(cut_free(frame)))
+
+
+def _may_be_decoded(frame: memoryview, *, is_next: bool) -> bool:
+    return is_next or decoded_bytes(len(frame)) <= MOST_DECODED_EARLY_BYTES
+
+
+def _undecoded(
+    head: RequestHead,
+    frame: memoryview,
+    decide: Callable[[memoryview], RequestDecision],
+    disposition: Disposition,
+    *,
+    has_answer: bool = False,
+) -> UndecodedCall:
+    slot, frame = ResponseSlot(SlotKind.LOCAL, *head), memoryview(cut_free(frame))
+    return UndecodedCall(slot, head, frame, decide, disposition, has_answer)
+
+
+def _memory_bytes(frame_bytes: int, *, has_answer: bool) -> int:
+    decoded = decoded_bytes(frame_bytes)
+    # An answer that is there already has a part for each element, too.
+    return frame_bytes + (2 * decoded if has_answer else decoded)

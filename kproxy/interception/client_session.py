@@ -22,7 +22,7 @@ from functools import partial
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
-from kproxy.interception.calls import AnyCall, Call, decoded_bytes, peer_call
+from kproxy.interception.calls import AnyCall, decoded_bytes, served_call, undecoded_call
 from kproxy.interception.gathering import questions
 from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.keepalive import keepalive_request, keepalive_slot, place_for_own
@@ -37,7 +37,7 @@ from kproxy.interception.request_decisions import (
     decide_held_request,
     decode_held,
 )
-from kproxy.interception.request_stream import RequestStream, is_large
+from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.response_slots import Buffers, OwedResponses, ResponseSlot, Rewrite, SlotKind
 from kproxy.interception.response_stream import ResponseStream
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
@@ -298,29 +298,31 @@ class ClientSession:
         if head.api_key in SASL_KEYS:
             self._watch(head, frame)
             return False
-        if self._routes.is_elsewhere is not None and (call := peer_call(head, frame, self._routes)):
-            self._count(head)
-            self.call = call
-            self.slots.append(call.slot)
-            return True
         _, newest = self._broker_versions.get(head.api_key, (0, head.api_version))
-        decided = decide_held_request(head, frame, self._routes, self._rewriter, broker_version=newest)
-        if isinstance(decided, StreamedOn):
+        routes, rewriter, is_next = self._routes, self._rewriter, self.responses.has_caught_up
+        decide = partial(decide_held_request, head, routes=routes, rewriter=rewriter, broker_version=newest)
+        if call := undecoded_call(head, frame, routes, decide, is_next=is_next):
+            return self._owe_own(call, head)
+        if isinstance(decided := decide(frame), StreamedOn):
             self.requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
             if decided.is_answered:
                 self._owe(head, decided.disposition)
             return False
+        if isinstance(decided, Served):
+            self._share.spend(decided.work)
+            return self._owe_own(served_call(decided, head, frame, decide, is_next=is_next), head)
         self._count(head)
-        return self._follow(decided, head, frame)
+        self._follow(decided, head, frame)
+        return False
 
-    def _follow(self, decided: HeldDecision, head: RequestHead, frame: memoryview) -> bool:
+    def _owe_own(self, call: AnyCall, head: RequestHead) -> bool:
+        self._count(head)
+        self.call = call
+        self.slots.append(call.slot)
+        return True
+
+    def _follow(self, decided: HeldDecision, head: RequestHead, frame: memoryview) -> None:
         match decided:
-            case Served(request, disposition, answer, work):
-                self._share.spend(work)
-                slot = ResponseSlot(SlotKind.LOCAL, *head)
-                self.call = Call(slot, request, disposition, is_large(frame), len(frame), answer)
-                self.slots.append(slot)
-                return True
             case Relayed(kind):
                 self._relay_held(kind, head, frame)
             case AnsweredAtOnce():
@@ -331,7 +333,6 @@ class ClientSession:
                 self._share.spend(work_of_questions(len(slots)))
                 self.slots.owe_together(slots, decoded_bytes(len(frame)))
                 self.requests.for_broker += frames
-        return False
 
     def _refuse_version(self, head: RequestHead) -> None:
         self.is_farewell_said |= (head.api_key, head.api_version) == self._routes.farewell

@@ -26,9 +26,6 @@ STEPS_A_TURN: Final = 2_000
 STEPS_OF_A_SHORT_TURN: Final = 250
 """The same where others have used the turn up: 50 topics with a partition each, or 120 partitions of one."""
 
-_FEW_STEPS: Final = 16
-"""What a request takes that names one topic, or two, is not counted for what all connections do in a turn."""
-
 _SHORT_BYTES: Final = 8 * 1024
 """To find nothing in a Produce up to this size takes less time than to read its names."""
 
@@ -106,6 +103,5 @@ class ClosedTopicSearch:
         step_count = topics.step_count
         self.steps_left = left - step_count
         self.unread_bytes = topics.unread_bytes
-        if step_count > _FEW_STEPS:
-            self._share.spend(step_count)
+        self._share.spend(step_count)
         return has_found

@@ -25,13 +25,6 @@ def wants_groups(request: ListConfigResourcesRequest) -> bool:
     return not request.resource_types or GROUP_RESOURCE_TYPE in request.resource_types
 
 
-def resources_left(
-    request: ListConfigResourcesRequest, local: ListConfigResourcesResponse | None
-) -> ListConfigResourcesRequest | None:
-    """Return what the broker is asked: the whole of it, unless the list cannot be told as a whole."""
-    return None if local is not None and local.error_code else request
-
-
 def merge_resources(
     request: ListConfigResourcesRequest,
     local: ListConfigResourcesResponse | None,

@@ -36,10 +36,13 @@ class RelayedHalf:
 
     def answer(self, frame: memoryview) -> list[bytes | memoryview]:
         """Return what the client gets for the broker's answer. Raises MalformedMessage."""
-        request = self.request
-        _, response = codecs.decode_response(request.api_key, self.broker_version, frame)
-        merged = self.merge(self._translation().merge([response]))
+        request, merged = self.request, self.merge(self.told(frame))
         return codecs.encode_response(request.api_key, request.api_version, request.correlation_id, merged)
+
+    def told(self, frame: bytes | memoryview) -> Message:
+        """Return the broker's answer as the client's version has it. Raises MalformedMessage."""
+        _, response = codecs.decode_response(self.request.api_key, self.broker_version, frame)
+        return self._translation().merge([response])
 
     def _translation(self) -> Translation:
         request = self.request

@@ -98,10 +98,10 @@ class Served:
     work: int = 0
 
 
-HeldDecision: TypeAlias = Relayed | AnsweredAtOnce | Translated | Served
-"""What becomes of a request that had to be looked at whole."""
+HeldDecision: TypeAlias = Relayed | AnsweredAtOnce | Translated
+"""What becomes of a request that had to be looked at whole, and behind which nothing has to wait."""
 
-RequestDecision: TypeAlias = HeldDecision | StreamedOn
+RequestDecision: TypeAlias = HeldDecision | Served | StreamedOn
 
 _UNHELD: Final = frozenset(
     {

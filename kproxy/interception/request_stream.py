@@ -47,9 +47,6 @@ LARGE_FRAME_BYTES: Final = 16 * 1024
 _BYTES_FOR_RELAYED: Final = 4
 """What a request that streams on counts for: so 500 of them are one turn's."""
 
-_FEW_RELAYED: Final = 8
-"""So many of them in a read are not counted for what all connections do in a turn."""
-
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FORWARD: Final = Disposition.FORWARD
 _REWRITE: Final = Disposition.REWRITE
@@ -75,7 +72,8 @@ class RequestStream:
         on_relayed: called with the head of each request that streams on and owes a response, before its bytes go out.
         on_held: called with the head and the whole frame (without its length) of each request that is held; it returns
             True when the requests behind it have to wait for its answer.
-        share: where it is used up, a request that is held waits for another turn once it is whole.
+        share: where it is used up, a request that is held waits for another turn once it is whole; where overdrawn, all
+            does but the rest of one that is held.
     """
 
     __slots__ = (
@@ -96,6 +94,7 @@ class RequestStream:
         "held",
         "is_barred",
         "is_paused",
+        "is_put_off",
         "waiting_frame_bytes",
     )
 
@@ -123,6 +122,8 @@ class RequestStream:
         self.is_barred = False
         self.is_paused = False
         """Whether requests wait for nothing but another turn, with `go_on`: this one had enough to do."""
+        self.is_put_off = False
+        """Whether nobody has looked at the first of these: all connections together had more than enough to do."""
         self.awaits_long_turn = False
         """Whether the first of these is large, and waits for a long turn."""
         self.waiting_frame_bytes = 0
@@ -164,9 +165,16 @@ class RequestStream:
         """Take what the client sent. Raises PeerViolation when it cannot be Kafka's protocol."""
         if self.is_barred or self.is_paused:
             self._backlog.append(data)
+        elif self._share.is_overdrawn and not self.held.frame_bytes:
+            # With what is held of a head: that is forgotten when its client leaves, and nothing may stay of the rest.
+            self._backlog.append(self.held.take() + data if self.held.came else data)
+            self.is_paused = self.is_put_off = True
+            self.waiting_frame_bytes = len(data)
         else:
+            begun_count = self._begun_count
             self._begin_turn(is_long=False)
             self._take(data)
+            self._share.spend(work_of_relayed(self._begun_count - begun_count))
 
     def forget(self) -> None:
         """Keep nothing of what came."""
@@ -188,17 +196,18 @@ class RequestStream:
         One that is large is handed over only `in_long_turn`, of which there is one at a time in the whole process. And
         `for_little`, before others who wait, no more than a few are.
         """
-        self.is_barred = self.is_paused = False
+        begun_count, self.is_barred, self.is_paused = self._begun_count, False, False
         self._begin_turn(is_long=in_long_turn, is_short=for_little)
         while not (self.is_barred or self.is_paused) and (data := self._backlog.take()) is not None:
             self._take(data)
+        self._share.spend(work_of_relayed(self._begun_count - begun_count))
 
     def _begin_turn(self, *, is_long: bool, is_short: bool = False) -> None:
         is_short |= self._share.is_used_up
         self._turn_bytes_left = _BYTES_OF_A_SHORT_TURN if is_short else HELD_BYTES_A_TURN
         self._closed.steps_left = STEPS_OF_A_SHORT_TURN if is_short else STEPS_A_TURN
         self._is_fresh_long_turn = is_long
-        self.awaits_long_turn, self.waiting_frame_bytes = False, 0
+        self.is_put_off, self.awaits_long_turn, self.waiting_frame_bytes = False, False, 0
 
     def _take(self, data: bytes | memoryview) -> None:
         """Go through `data` up to the end of a request that those behind it wait for, or with which the turn ends."""
@@ -244,8 +253,6 @@ class RequestStream:
         position, held_end = self._walk(data)
         if self._begun_count > begun_count:
             self._is_fresh_long_turn = False
-            if self._begun_count - begun_count > _FEW_RELAYED:
-                self._share.spend(work_of_relayed(self._begun_count - begun_count))
         if self._closed.unread_bytes:
             return self._pass_read(data, position)
         self._forward(data, min(position, len(data)))

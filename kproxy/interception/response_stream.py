@@ -132,6 +132,11 @@ class ResponseStream:
         """Bytes for the client that nobody has taken yet."""
         return sum(map(len, self.for_client))
 
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether no response is owed, nor waits for the client: one that is made now would leave at once."""
+        return not (self._slots or self.for_client or self.is_client_full)
+
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the broker sent. Raises PeerViolation when it is no answer to what it was asked."""
         rest: bytes | memoryview | None = data

@@ -54,8 +54,8 @@ class LimitSettings(AuthorizerSettings):
         "connections.max.idle.ms",
         milliseconds(1),
         "600000",
-        "A client connection on which nothing passed for this long, and no answer is owed, is closed. Brokers close "
-        "theirs by the same key of their own.",
+        "A client connection on which nothing passed for this long is closed, unless the answer that it gets next is "
+        "kproxy's own. Brokers close theirs by the same key of their own: where it is higher there, let it be here.",
     )
     connection_max_requests_per_second: int = key_row(
         "kproxy.connection.max.requests.per.second",

@@ -40,9 +40,9 @@ DECLARATIONS: Final = (
         "connections_expired",
         _COUNTER,
         "Client connections that were closed for they were idle, had sent no request in time, or were silent "
-        "in a TLS handshake when others wanted their place.",
+        "in a TLS handshake when others wanted their place; unanswered: idle while a broker owed an answer.",
         ("reason",),
-        (("handshake_crowded",), ("idle",), ("no_request",), ("not_authenticated",)),
+        (("handshake_crowded",), ("idle",), ("no_request",), ("not_authenticated",), ("unanswered",)),
     ),
     MetricDeclaration(
         "connection_throttles",

@@ -6,9 +6,9 @@ escapes.
 """
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from kproxy.errors import MalformedMessage
 from kproxy.wire.api_keys import ApiKey
@@ -19,6 +19,7 @@ from kproxy.wire.message_struct import MessageStruct, message_struct
 from kproxy.wire.messages.by_api_key import REQUEST_CLASSES, RESPONSE_CLASSES
 from kproxy.wire.messages.request_header import RequestHeader
 from kproxy.wire.messages.response_header import ResponseHeader
+from kproxy.wire.varints import encode_varint
 from kproxy.wording import counted
 
 __all__ = [
@@ -30,8 +31,10 @@ __all__ = [
     "decode_request_header",
     "decode_response",
     "encode",
+    "encode_elements",
     "encode_request",
     "encode_response",
+    "encode_response_around",
     "request_class",
     "response_class",
     "select_codec",
@@ -216,6 +219,43 @@ def encode_response(
     return _framed(encode(ResponseHeader(correlation_id), header_version), encode(message, api_version))
 
 
+def encode_elements(message_class: type[Message], version: int, field: str, elements: Sequence[Any]) -> bytes:
+    """Return the bytes of some elements of `field`, an array and the last field of its messages.
+
+    A long array is encoded in portions so, for `encode_response_around`. Raises UnencodableMessage, see `encode`.
+    """
+    before = _bytes_before_array(message_class, version) + len(
+        _array_length(message_class, version, len(elements))
+    )
+    whole = b"".join(encode(message_class(**{field: elements}), version))
+    return whole[before : len(whole) - len(_no_tags(message_class, version))]
+
+
+def encode_response_around(
+    api_key: int,
+    api_version: int,
+    correlation_id: int,
+    message: Message,
+    *,
+    count: int,
+    portions: Sequence[bytes],
+) -> list[bytes | memoryview]:
+    """Return the frame of `message` with `count` elements, encoded in `portions`, in its array, which is empty.
+
+    The array is the message's last field. Raises UnencodableMessage, see `encode`.
+    """
+    _check_class(message, RESPONSE_CLASSES.get(api_key), api_key)
+    message_class = type(message)
+    before = _bytes_before_array(message_class, api_version)
+    header_chunks = encode(
+        ResponseHeader(correlation_id), _response_header_version(message_class, api_version)
+    )
+    whole = b"".join(encode(message, api_version))
+    behind = whole[before + len(_array_length(message_class, api_version, 0)) :]
+    begin = whole[:before] + _array_length(message_class, api_version, count)
+    return _framed(header_chunks, [begin, *portions, *([behind] if behind else [])])
+
+
 def request_class(api_key: int) -> type[Message]:
     """Return the class of the requests of an API. Raises KeyError when it has no schema."""
     return REQUEST_CLASSES[api_key]
@@ -252,6 +292,22 @@ def _check_whole(message_class: type[Message], version: int, buffer: bytes | mem
         raise MalformedMessage(
             f"{message_class.__name__} v{version}: {counted(len(buffer) - end, 'byte')} too many"
         )
+
+
+def _bytes_before_array(message_class: type[Message], version: int) -> int:
+    """Return how much a message has before its array, its last field: numbers only."""
+    behind = len(_array_length(message_class, version, 0)) + len(_no_tags(message_class, version))
+    return sum(map(len, encode(message_class(), version))) - behind
+
+
+def _array_length(message_class: type[Message], version: int, count: int) -> bytes:
+    # A compact array has one more than its length, for 0 is null (KIP-482).
+    is_compact = _is_flexible(message_class.SCHEMA.flexible_versions, version)
+    return encode_varint(count + 1) if is_compact else _FRAME_LENGTH.pack(count)
+
+
+def _no_tags(message_class: type[Message], version: int) -> bytes:
+    return b"\0" if _is_flexible(message_class.SCHEMA.flexible_versions, version) else b""
 
 
 def _check_class(message: Message, expected: type[Message] | None, api_key: int) -> None:

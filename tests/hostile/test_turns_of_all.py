@@ -279,3 +279,31 @@ async def test_plain_requests_of_many_connections_share_a_turn_and_keep_their_or
         assert came == [b"".join(response(number) for number in range(800))] * len(clients)
         for _, writer in clients:
             writer.close()
+
+
+@pytest.mark.parametrize("topic_count", [0, 50], ids=["small", "produces"])
+async def test_what_very_many_connections_send_that_only_streams_on_is_passed_on_in_many_turns(
+    monkeypatch: pytest.MonkeyPatch, topic_count: int
+) -> None:
+    # Given
+    turns = Turns()
+    turns.count(monkeypatch, TurnShares, "spend", lambda _self, work: work)
+    data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, STATE.ljust(61))])] * topic_count
+    produces = b"".join(codecs.encode_request(0, 9, 1, "client", ProduceRequest(acks=1, topic_data=data)))
+    sent = produces if topic_count else request(1) * 8
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        under_test.relay.routes.closed_topics = ClosedTopics([STATE.decode()])
+        clients = [await under_test.connect() for _ in range(600)]
+        await until(lambda: under_test.relay.open_twins == len(clients))
+
+        # When
+        for _, writer in clients:
+            writer.write(sent)
+        received = await broker.until_received(len(clients) * len(sent))
+        for _, writer in clients:
+            writer.close()
+
+    # Then two turns' work, and what was begun of the next one's
+    assert len(received) == len(clients) * len(sent)
+    assert sum(turns.done.values()) > 3 * WORK_A_TURN
+    assert max(turns.done.values()) <= 3 * WORK_A_TURN + 500

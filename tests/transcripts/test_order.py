@@ -94,6 +94,26 @@ def test_an_acknowledgement_behind_a_produce_is_looked_at_when_the_produce_was_a
     )
 
 
+def test_a_long_acknowledgement_behind_a_produce_is_answered_in_its_turn_too(chunk_bytes: int) -> None:
+    """It is decoded only then."""
+    produced = response(0, 9, 1, ProduceResponse())
+    long_acknowledgement = request(79, 1, 30, ShareAcknowledgeRequest(group_id="g", member_id="m" * 5_000))
+
+    play(
+        CLIENT >> produce(1, -1) + long_acknowledgement + SHARE_FETCH + opaque_request(3),
+        BROKER << produce(1, -1),
+        AnswersNothingYet(),
+        BROKER >> produced,
+        CLIENT << produced,
+        Answers(b"acknowledged"),
+        CLIENT << b"acknowledged",
+        Answers(b"fetched"),
+        CLIENT << b"fetched",
+        BROKER << opaque_request(3),
+        chunk_bytes=chunk_bytes,
+    )
+
+
 def join(correlation_id: int, group_id: str) -> bytes:
     return request(11, 9, correlation_id, JoinGroupRequest(group_id=group_id))
 

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress
-from kproxy.interception.calls import AnyCall, Call
+from kproxy.interception.calls import AnyCall, PeerCall
 from kproxy.interception.response_slots import Buffers, ResponseSlot, SlotKind
 from tests.worlds.conversing import Conversation, joined
 
@@ -248,6 +248,7 @@ class _Stage:
         assert left[: len(data)] == data, f"for the {peer}"
         self._left[peer] = left[len(data) :]
 
-    def _take_call(self) -> Call:
-        assert isinstance(self._call, Call), "no request waits to be answered"
+    def _take_call(self) -> AnyCall:
+        assert self._call is not None, "no request waits to be answered"
+        assert not isinstance(self._call, PeerCall)
         return self._call

@@ -1,7 +1,7 @@
 """One answer about groups of all types, from kproxy's about share groups and the backing broker's about the others.
 
-kproxy is asked first, for it knows which groups are share groups. What is left of the request goes to the broker, which
-knows nothing of share groups: it lists none of them, and says GROUP_ID_NOT_FOUND of each.
+To delete groups kproxy is asked first, for it knows which of them are share groups. What is left of the request goes to
+the broker, which knows nothing of share groups: it lists none of them, and says GROUP_ID_NOT_FOUND of each.
 """
 
 from dataclasses import replace
@@ -70,21 +70,16 @@ def wants_share_groups(request: ListGroupsRequest) -> bool:
     return not request.types_filter or SHARE_TYPE in {name.lower() for name in request.types_filter}
 
 
-def listing_left(request: ListGroupsRequest, local: ListGroupsResponse) -> ListGroupsRequest | None:
-    """Return what the broker is asked: the whole of it, unless the list cannot be told as a whole."""
-    return None if local.error_code else request
-
-
 def merge_listings(
-    request: ListGroupsRequest, local: ListGroupsResponse, upstream: ListGroupsResponse | None
+    request: ListGroupsRequest, local: ListGroupsResponse | None, upstream: ListGroupsResponse | None
 ) -> ListGroupsResponse:
     """Return the broker's list with kproxy's share groups behind it; an error of either is that of the whole.
 
-    None is a broker that was not asked. A share group that both have is kproxy's.
+    None is a half that was not asked. A share group that both have is kproxy's.
     """
     del request
-    if upstream is None or upstream.error_code:
-        return upstream or local
+    if local is None or upstream is None or upstream.error_code:
+        return upstream or local or ListGroupsResponse()
     ours = {group.group_id for group in local.groups}
     others = [group for group in upstream.groups if group.group_id not in ours]
     return replace(upstream, groups=[*others, *local.groups])

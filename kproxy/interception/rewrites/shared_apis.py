@@ -9,16 +9,17 @@ Known differences from one broker that owns all keys: a GROUP resource with keys
 two steps, so that one half can succeed while the resource answers the other half's error; and a broker that
 does not know the type GROUP refuses the whole upstream half, as it does without kproxy.
 
-ListGroups (16) and DeleteGroups (42): kproxy answers what is about share groups, and what is left goes to the broker.
+DeleteGroups (42): kproxy answers what is about share groups, and what is left goes to the broker.
 
-ListConfigResources (74): kproxy answers which groups it has configurations of, and the broker everything, if it can.
+ListGroups (16): the broker is asked for everything, and kproxy answers share groups. ListConfigResources (74): kproxy
+answers which groups it has configurations of, and the broker everything, if it can.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kproxy.interception.listed_resources import merge_resources, resources_left, wants_groups
+from kproxy.interception.listed_resources import merge_resources, wants_groups
 from kproxy.interception.rewrites.group_config_answers import merge_alter, merge_describe, merge_legacy_alter
 from kproxy.interception.rewrites.group_config_requests import (
     Halves,
@@ -29,9 +30,9 @@ from kproxy.interception.rewrites.group_config_requests import (
 )
 from kproxy.interception.rewrites.share_group_answers import (
     deletions_left,
-    listing_left,
     merge_deletions,
     merge_listings,
+    wants_share_groups,
 )
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
@@ -39,6 +40,7 @@ from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,11 @@ def _groups_first(request: ListConfigResourcesRequest) -> Halves[Any]:
     return Halves(local=request if wants_groups(request) else None, upstream=None)
 
 
+def _share_groups_first(request: ListGroupsRequest) -> Halves[Any]:
+    """Return what kproxy is asked: nothing when share groups are not wanted."""
+    return Halves(local=request if wants_share_groups(request) else None, upstream=None)
+
+
 def is_shared(message: Message) -> bool:
     """Whether a request of one of these APIs has a part for kproxy; if not, it is the broker's as it came."""
     match message:
@@ -74,8 +81,8 @@ SHARED_APIS: Final[Mapping[int, SharedApi]] = {
     ApiKey.DESCRIBE_CONFIGS: SharedApi(split_describe, merge_describe),
     ApiKey.ALTER_CONFIGS: SharedApi(split_legacy_alter, merge_legacy_alter),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: SharedApi(split_alter, merge_alter),
-    ApiKey.LIST_CONFIG_RESOURCES: SharedApi(_groups_first, merge_resources, resources_left),
-    ApiKey.LIST_GROUPS: SharedApi(_ours_first, merge_listings, listing_left),
+    ApiKey.LIST_CONFIG_RESOURCES: SharedApi(_groups_first, merge_resources),
+    ApiKey.LIST_GROUPS: SharedApi(_share_groups_first, merge_listings),
     ApiKey.DELETE_GROUPS: SharedApi(_ours_first, merge_deletions, deletions_left),
 }
 """By API key. Who calls `split` with a message of the API gives `merge` its answers, of the same API."""

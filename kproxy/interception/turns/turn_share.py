@@ -1,7 +1,8 @@
 """`TurnShare`: how much a session does before others have a turn of the event loop, of which it knows nothing.
 
-What only has to be sent on never waits for others. What is looked into whole does: a request, when it is handed over,
-and a response, when it is changed. One unit of work takes about a microsecond.
+What is looked into whole waits for others once the turn's work is done: a request, when it is handed over, and a
+response, when it is changed. What only has to be sent on waits once as much again is done, whoever did it: of thousands
+of connections that each send a little the turn would have no end. One unit of work takes about a microsecond.
 """
 
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ _MOST_RECENT_WORK: Final = WORK_A_TURN
 _WORK_OF_FRAME: Final = 16
 _FRAME_BYTES_OF_WORK: Final = 8
 _ANSWER_BYTES_OF_WORK: Final = 12
+_WORK_OF_READ: Final = 20
 _WORK_OF_RELAYED: Final = 3
 _WORK_OF_QUESTION: Final = 10
 _WORK_OF_KEY: Final = 2
@@ -36,8 +38,8 @@ def work_of_answer(buffers: Iterable[bytes | memoryview]) -> int:
 
 
 def work_of_relayed(count: int) -> int:
-    """Return what it takes to let so many requests stream on, and their answers."""
-    return _WORK_OF_RELAYED * count
+    """Return what it takes to pass on what was read at once with so many requests in it, and their answers."""
+    return _WORK_OF_READ + _WORK_OF_RELAYED * count
 
 
 def work_of_questions(count: int) -> int:
@@ -82,6 +84,11 @@ class TurnShare:
     def is_used_up(self) -> bool:
         """Whether others are to go on before this session looks into anything."""
         return self._common.left <= 0
+
+    @property
+    def is_overdrawn(self) -> bool:
+        """Whether so much was done that not even what only has to be sent on is looked at in this turn."""
+        return self._common.left <= -WORK_A_TURN
 
     def spend(self, work: int) -> None:
         """Count what was done."""

@@ -20,7 +20,6 @@ from kproxy.net.counting import Observing
 from kproxy.net.observation import api_name
 from kproxy.net.relay.memory.answer_memory import cut_free, surplus_bytes
 from kproxy.security.client_hosts import host_address
-from kproxy.security.principal import UNKNOWN
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -32,10 +31,6 @@ _BRIEFLY_ANSWERED: Final = frozenset(
 )
 """What members send all the time; the answers are of a session's size at most, and long ones of heartbeats have had a
 pause (`handlers.apis.share_group_heartbeat`)."""
-
-
-_LISTINGS: Final = frozenset((ApiKey.LIST_GROUPS, ApiKey.LIST_CONFIG_RESOURCES))
-"""Of which a client that nobody knows gets what the broker lets it see."""
 
 
 class TimedApis:
@@ -170,17 +165,7 @@ async def _answer_together(connection: Answered, call: Call, apis: Apis, context
     A request about the configurations of too many groups is refused as a whole. It may be large, so others have a turn
     between its steps.
     """
-    request, session = call.request, connection.session
-    if (
-        context.principal == UNKNOWN
-        and request.api_key in _LISTINGS
-        and not session.broker_lacks(request.api_key)
-    ):
-        if connection.is_over:
-            return
-        half = session.left_half(request, request.message, lambda answer: answer)
-        session.pass_on(call.slot, half.frame(), half.answer, kept_bytes=call.memory_bytes)
-        return
+    request = call.request
     shared = SHARED_APIS[request.api_key]
     halves = shared.split(request.message)
     await let_others_go_on()

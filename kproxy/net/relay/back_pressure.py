@@ -8,6 +8,8 @@ But a large response that is held, and has room, is read to its end: others may 
 What comes behind it waits, for a response that begins while the client is full would be read to its end as well, and so
 on. A large request is read when it would be answered next: nothing is owed before it, and its client takes answers. So
 none is whole, and takes room that others wait for, for as long as its client or its broker likes.
+What came whole in one read all the same, and small ones, count as they came until then (`calls.UndecodedCall`).
+Who waits for a turn, unread, because all have done too much is read no further before it.
 Nor is gone on with requests that came already, and wait for another turn, where there is no room for their answers.
 """
 
@@ -72,7 +74,7 @@ class BackPressure:
         """Tell whether there is room for what the client sends."""
         if self.throttle is not None and not self.is_throttled:
             self.throttle(session.requests.request_count)
-        if self.is_ending or self.is_throttled or self.awaits_room:
+        if self.is_ending or self.is_throttled or self.awaits_room or session.requests.is_put_off:
             return False
         is_clogged = (
             self.is_broker_full

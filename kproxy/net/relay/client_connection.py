@@ -19,7 +19,7 @@ from kproxy.net.relay.left_requests import LeftRequests
 from kproxy.net.relay.memory.answer_budget import AnswerBudget
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.relayed_answers import NO_ANSWER, UnderWay
-from kproxy.net.relay.sparing_protocol import SparingProtocol
+from kproxy.net.relay.sparing_protocol import SparingProtocol, read_on
 from kproxy.net.relay.transports import LARGE_CHUNK_BYTES, close_behind_buffer, stream_on, write_together
 from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
 from kproxy.telemetry import logs
@@ -117,8 +117,7 @@ class ClientConnection(SparingProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_gone = True
-        self._relay.connections.discard(self)
-        self._relay.ending.add(self)
+        self._relay.client_left(self)
         log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
         has_more = self.session.has_more_to_answer or self.relayed.has_yet_to_be_asked
         if has_more and not (self._has_failed or self._relay.budget.is_exceeded):
@@ -182,6 +181,7 @@ class ClientConnection(SparingProtocol):
     def sweep(self, now_ms: int) -> None:
         """End a connection that stalls or that nobody is at the other end of; keep a share member's twin alive."""
         if self._twin is None or self.transport is None or self.transport.is_closing():
+            self._account()  # what is being closed leaves still
             return
         self._times.note_streaming(now_ms)
         self._account()
@@ -218,10 +218,9 @@ class ClientConnection(SparingProtocol):
 
     def abort(self) -> None:
         """Close both sides now."""
-        if self.transport is not None:
-            self.transport.abort()
-        if self._twin is not None:
-            self._twin.abort()
+        for each in (self.transport, self._twin):
+            if each is not None:
+                each.abort()
 
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)
@@ -236,8 +235,9 @@ class ClientConnection(SparingProtocol):
         """Do `work`; what it raises is the fault of `side`, unless it is kproxy's own."""
         try:
             await work()
-        except PeerFailure as failure:
-            self._fail("peer", failure.reason, failure.detail)
+        except BrokerFailure as failure:
+            whose = "peer" if isinstance(failure, PeerFailure) else "broker"
+            self._fail(whose, failure.reason, failure.detail)
         except PeerViolation as violation:
             self._fail(side, violation.reason, violation.detail)
         except Exception as fault:  # noqa: BLE001 - the top of a task
@@ -314,14 +314,15 @@ class ClientConnection(SparingProtocol):
     def _serve(self, call: AnyCall | None) -> None:
         if call is not None:
             self._is_share_member |= call.disposition is Disposition.SERVE
-            work = partial(self._answer, call, self._memory.answer(call))
-            self._spawn(work, name=f"API key {call.slot.api_key} for {self.peer}")
+            name, budget = f"API key {call.slot.api_key} for {self.peer}", self._memory.answer(call)
+            self._spawn(partial(self._answer, call, budget), name=name)
 
     def _end(self) -> None:
         """Serve nothing any more, and release what the client held."""
         if self.is_over:
             return
         self.is_over = True
+        self._write()  # what went on while the connection was closing, or came before what is wrong
         if self._left is not None:
             self._left.end()
         self._memory.give_back()
@@ -336,17 +337,17 @@ class ClientConnection(SparingProtocol):
         if self._memory.tell(self.transport, self._twin):
             self._times.reserved_ms = self._now_ms()
 
+    def _is_read_on(self) -> bool:
+        return not self.session.requests.is_put_off
+
     def _adjust_reading(self) -> None:
         """Read from each side exactly when there is room for what it may send."""
         pressure, transport, session = self._pressure, self.transport, self.session
         pressure.awaits_room = self._memory.awaits_grant
         if transport is not None and not transport.is_closing():
             is_wanted = pressure.is_client_wanted(session, has_twin=bool(self._twin)) and not self._is_resting
-            if is_wanted and not transport.is_reading():
+            if read_on(transport, is_wanted=is_wanted):
                 self._times.client_ms = self._now_ms()  # when nothing was read is not the client's time
-                transport.resume_reading()
-            elif not is_wanted and transport.is_reading():
-                transport.pause_reading()
         if self._twin is not None:
             self._twin.read(is_wanted=pressure.is_response_wanted(session))
         self.relayed.read(is_wanted=pressure.is_broker_wanted)

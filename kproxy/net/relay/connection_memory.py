@@ -70,7 +70,7 @@ class ConnectionMemory:
     def answer(self, call: AnyCall) -> AnswerBudget:
         """Count a request, which counted as waiting until now, as being answered; return what its answer may hold."""
         answer = AnswerBudget(self._budget, call.memory_bytes, self._account)
-        self._account.note_waiting(max(self._account.waiting_bytes - call.memory_bytes, 0))
+        self._account.note_waiting(max(self._account.waiting_bytes - call.waiting_bytes, 0))
         return answer
 
     def unwritten_bytes(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> int:
@@ -96,20 +96,28 @@ class ConnectionMemory:
     def tell(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> bool:
         """Tell the budget how it is now; whether the time of a held frame begins anew: it is another, or has room now.
 
+        Or it is a request that is not read meanwhile, for a broker owes the answer before it.
+
         When too much is held everywhere, and this connection has its share in that, its peers have to take all that
         waits for them before more is read.
         """
         if self._surpluses and client is not None:
             self._forget_taken(self._written_bytes - client.get_write_buffer_size())
-        account, waiting_bytes, is_anew = self._account, self._waiting_bytes(client, twin), False
+        account, is_anew = self._account, False
+        ended_bytes = self._session.responses.unwritten_bytes if account.frame_bytes else 0
+        unwritten_bytes = self.unwritten_bytes(client, twin) + ended_bytes
+        waiting_bytes = unwritten_bytes + self._kept_bytes(has_twin=twin is not None)
         was_large = account.frame_bytes > 0
         # What moves between the two counts twice for a moment, and not at all in none, in which others would be let in.
         if waiting_bytes > account.waiting_bytes:
             account.note_waiting(waiting_bytes)
-            is_anew = self._tell_frames()
+            is_anew = self._tell_frames(client)
         else:
-            is_anew = self._tell_frames()
+            is_anew = self._tell_frames(client)
             account.note_waiting(waiting_bytes)
+        request, response = self._held
+        came_bytes = len(request.came) + len(response.came)
+        account.note_for_peers(came_bytes + unwritten_bytes)
         self.is_to_be_told_again = was_large and account.frame_bytes == 0
         self._set_high_water(0 if account.has_too_much else WRITE_HIGH_WATER_BYTES, client, twin)
         return is_anew
@@ -149,36 +157,38 @@ class ConnectionMemory:
         session.slots.forget()
         session.call = None
 
-    def _waiting_bytes(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> int:
+    def _kept_bytes(self, *, has_twin: bool) -> int:
+        """Return what waits, but for no peer to take it: for an answer of kproxy's or a broker's, or for a turn."""
         session = self._session
-        waiting_bytes = self.unwritten_bytes(client, twin) + session.waiting_bytes
-        waiting_bytes += session.slots.kept_bytes + session.responses.stuck_bytes
-        if twin is None:
-            waiting_bytes += session.unsent_bytes
+        kept_bytes = session.waiting_bytes + session.slots.kept_bytes + session.responses.stuck_bytes
+        if not has_twin:
+            kept_bytes += session.unsent_bytes
         if session.call is not None:
-            waiting_bytes += session.call.memory_bytes
-        if self._account.frame_bytes:
-            waiting_bytes += session.responses.unwritten_bytes  # it may have ended, and not be written yet
-        return waiting_bytes
+            kept_bytes += session.call.waiting_bytes
+        return kept_bytes
 
-    def _tell_frames(self) -> bool:
+    def _tell_frames(self, client: asyncio.Transport | None) -> bool:
         request, response = self._held
         came_bytes = len(request.came) + len(response.came)
         if not came_bytes and self._account.holds_nothing:
             return False
-        missing_bytes = request.missing_bytes
-        if missing_bytes and not is_large_request_wanted(self._session):
+        missing_bytes, is_put_by = request.missing_bytes, False
+        is_closing = client is not None and client.is_closing()
+        if missing_bytes and (is_closing or not is_large_request_wanted(self._session)):
             missing_bytes = 0
             if not response.frame_bytes:
                 self._account.leave_place()
+                # Nothing of it is read, and its client may be innocent of that.
+                is_put_by = not self._session.responses.is_client_full
         self._account.client = self.host, self._session.principal
-        return self._account.hold(
+        is_anew = self._account.hold(
             came_bytes,
             missing_bytes + response.missing_bytes,
             request.begun_count + response.begun_count,
             self._on_granted,
             is_answer=response.frame_bytes > 0,
         )
+        return is_anew or is_put_by
 
     def _forget_taken(self, taken_bytes: int) -> None:
         """Count no more what answers kept that end within the first `taken_bytes` of all that was written."""

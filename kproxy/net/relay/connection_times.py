@@ -13,6 +13,7 @@ class ConnectionTimes:
     """The moments of one connection, in milliseconds of the event loop's clock, read against its limits."""
 
     __slots__ = (
+        "_changed_ms",
         "_limits",
         "_moved_ms",
         "_unwritten_bytes",
@@ -35,7 +36,7 @@ class ConnectionTimes:
         """Set when the client's bytes passed to the broker at a moment that nobody noted."""
         self.has_broker_streamed = False
         """Set when the broker's bytes did the other way."""
-        self._moved_ms = now_ms
+        self._moved_ms = self._changed_ms = now_ms
         self._unwritten_bytes = 0
 
     @property
@@ -72,8 +73,10 @@ class ConnectionTimes:
 
         Called again and again with how many bytes wait in both directions.
         """
-        if unwritten_bytes == 0 or unwritten_bytes != self._unwritten_bytes:
-            self._unwritten_bytes, self._moved_ms = unwritten_bytes, now_ms
+        if unwritten_bytes != self._unwritten_bytes:
+            self._unwritten_bytes, self._changed_ms = unwritten_bytes, now_ms
+        if unwritten_bytes == 0 or self._changed_ms == now_ms:
+            self._moved_ms = now_ms
         return now_ms - self._moved_ms > self._limits.client_idle_ms
 
     def is_client_gone(self, now_ms: int) -> bool:
@@ -81,8 +84,11 @@ class ConnectionTimes:
         return now_ms - self.client_ms > self._limits.client_idle_ms
 
     def is_idle(self, now_ms: int) -> bool:
-        """Tell whether nothing came from either side for as long as a connection may be idle."""
-        return now_ms - max(self.client_ms, self.twin_ms) > self._limits.client_idle_ms
+        """Tell whether nothing came from either side, nor was taken, for as long as a connection may be idle.
+
+        `stands_still` is called before, with what waits now.
+        """
+        return now_ms - max(self.client_ms, self.twin_ms, self._changed_ms) > self._limits.client_idle_ms
 
     def is_twin_silent(self, now_ms: int) -> bool:
         """Tell whether the broker is about to find the connection idle."""

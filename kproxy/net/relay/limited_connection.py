@@ -69,15 +69,26 @@ class LimitedConnection(ClientConnection):
             super().connection_lost(error)
 
     def sweep(self, now_ms: int) -> None:
-        """Do as every client connection does, and close it when its client is awaited for too long, or is idle."""
+        """Do as every client connection does, and close it when its client is awaited for too long, or is idle.
+
+        It is idle also while a broker owes it an answer: it may be that neither side will ever be heard again, and no
+        FIN comes. Brokers close such a connection, too (`Selector.maybeCloseOldestConnection`).
+        """
         super().sweep(now_ms)
         if self._has_failed or not self._is_open():
             return
         if self._is_awaited and (reason := self._missing()):
             if now_ms - self._opened_ms > self._relay.limits.handshake_deadline_ms:
                 self._expire(reason)
-        elif self._times.is_idle(now_ms) and self.may_be_closed:
-            self._expire("idle")
+        elif self._times.is_idle(now_ms):
+            if self.may_be_closed:
+                self._expire("idle")
+            elif self._is_unanswered():
+                self._expire("unanswered")
+
+    def _is_unanswered(self) -> bool:
+        """Tell whether a broker owes an answer for which there is room; what waits for a peer has its own limit."""
+        return self.session.awaits_broker and self._twin is not None and self._twin.is_wanted
 
     def _missing(self) -> str:
         """Return what the client has yet to do before it is one of Kafka's; empty once it has done all."""

@@ -8,10 +8,11 @@ from itertools import count
 from typing import Final, Protocol
 
 from kproxy.handlers.asked_rights import AskedRights
+from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.registry import Apis
 from kproxy.handlers.request_context import AnswerBudget
 from kproxy.interception.broker_addresses import BackingBroker
-from kproxy.interception.calls import AnyCall, PeerCall
+from kproxy.interception.calls import AnyCall, PeerCall, UndecodedCall
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
@@ -23,7 +24,9 @@ from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.limits.connection_quotas import UNLIMITED, ConnectionQuotas
 from kproxy.net.relay.limits.handshake_places import HandshakePlaces
+from kproxy.net.relay.limits.listing_turns import ListingTurns
 from kproxy.net.relay.limits.turn_shares import TurnShares
+from kproxy.net.relay.listings import LISTINGS, answer_listing
 from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.read_buffer import ReadBuffer
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
@@ -166,6 +169,8 @@ class Relay:
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
     reads: ReadBuffer = field(init=False)
     """What clients and brokers send is read into."""
+    listings: ListingTurns = field(init=False)
+    """In which long lists are made; those that peers ask for have others, for nobody waits for a peer there."""
     quotas: "ConnectionQuotas[OpenConnection]" = field(default_factory=ConnectionQuotas)
     handshakes: HandshakePlaces = field(default_factory=HandshakePlaces)
     """Of clients with TLS, at all ports."""
@@ -185,6 +190,7 @@ class Relay:
 
     def __post_init__(self) -> None:
         self.reads = ReadBuffer(self.budget)
+        self.listings = ListingTurns(self.budget)
 
     def new_session(self) -> ClientSession:
         """Return a session for a new client connection."""
@@ -227,16 +233,30 @@ class Relay:
         Raises:
             PeerViolation: by a client that has not authenticated, or not again in time, and by the request.
             PeerFailure: see `answer_from_peer`.
+            BrokerFailure: see `answer_listing`.
         """
         self.admission.admit(client, self.counting)
         if isinstance(call, PeerCall):
             return await answer_from_peer(client, call, self.apis, self.peers, budget)
+        if isinstance(call, UndecodedCall):
+            if call.is_large:
+                await let_others_go_on()
+            call = call.decoded()
+        if call.request.api_key in LISTINGS:
+            await answer_listing(client, call, self.apis, budget, self.listings)
+            return 0
         return await answer_call(client, call, self.apis, budget)
+
+    def client_left(self, connection: OpenConnection) -> None:
+        """Take note that its client is gone; what that had sent may be served still, until `end`."""
+        self.connections.discard(connection)
+        self.ending.add(connection)
 
     def end(self, connection: OpenConnection, *, is_share_member: bool) -> None:
         """Release what the client held; the connection has ended when that is durable, or was refused."""
         self.apis.forsake(connection.connection_id)
         self.peers.close(connection.connection_id)
+        self.listings.forsake(connection.connection_id)
         if connection.rights is not None:
             connection.rights.close()
         if not is_share_member:

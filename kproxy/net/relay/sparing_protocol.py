@@ -11,7 +11,7 @@ class SparingProtocol(asyncio.BufferedProtocol):
     """Has its socket read into `reads`, and `data_received` called as any protocol has that is none of buffers.
 
     Where `full_reads` in a row were full, or one where the budget is used up, it is not read again before the loop's
-    next turn.
+    next turn. Who is read no further until then anyway does not rest beside that.
     """
 
     full_reads: ClassVar = 1
@@ -37,7 +37,7 @@ class SparingProtocol(asyncio.BufferedProtocol):
         self._full_reads = self._full_reads + 1 if nbytes == offered_bytes else 0
         self.data_received(self._reads.taken(nbytes))
         is_enough = self._full_reads >= (self.full_reads if offered_bytes == READ_BYTES else 1)
-        if (is_enough or self._reads.are_many_in_turn) and not self._is_resting:
+        if (is_enough or self._reads.are_many_in_turn) and not self._is_resting and self._is_read_on():
             self._full_reads, self._is_resting = 0, True
             self._adjust_reading()
             asyncio.get_running_loop().call_soon(self._end_rest)
@@ -51,6 +51,10 @@ class SparingProtocol(asyncio.BufferedProtocol):
         self._reads.note(len(data))
         self.data_received(data)
 
+    def _is_read_on(self) -> bool:
+        """Whether more might be read before the loop's next turn if it did not rest."""
+        return True
+
     def _adjust_reading(self) -> None:
         """Read on, or nothing more for now: `_is_resting` has changed."""
         raise NotImplementedError
@@ -58,3 +62,14 @@ class SparingProtocol(asyncio.BufferedProtocol):
     def _end_rest(self) -> None:
         self._is_resting = False
         self._adjust_reading()
+
+
+def read_on(transport: asyncio.Transport, *, is_wanted: bool) -> bool:
+    """Read on, or nothing more for now; True when it was not read until now. It is not closing."""
+    if is_wanted is transport.is_reading():
+        return False
+    if is_wanted:
+        transport.resume_reading()
+    else:
+        transport.pause_reading()
+    return is_wanted

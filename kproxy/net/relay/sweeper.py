@@ -31,6 +31,7 @@ class Sweeper:
     def __init__(self, relay: Relay, standing_bytes: Callable[[], int] | None) -> None:
         self._relay = relay
         self._standing_bytes = standing_bytes
+        self._looked_s = 0.0
 
     async def run(self) -> None:
         """Sweep for ever, a second apart; the interval is bounded below by half of the shortest limit."""
@@ -45,7 +46,8 @@ class Sweeper:
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
             if self._standing_bytes is not None:
                 self._relay.budget.take(self, self._standing_bytes())
-                self._relay.budget.look(int(loop.time() * 1000), limits.frame_deadline_ms)
+                self._looked_s = loop.time()
+                self._relay.budget.look(int(self._looked_s * 1000), limits.frame_deadline_ms)
             await self._sweep_all(loop)
             await self._leave_old_addresses(loop)
 
@@ -54,8 +56,18 @@ class Sweeper:
         end = loop.time() + seconds
         while self._standing_bytes is not None and end - loop.time() > _LOOK_SECONDS:
             await asyncio.sleep(_LOOK_SECONDS)
-            self._relay.budget.look_at_place(int(loop.time() * 1000), self._relay.limits.frame_deadline_ms)
+            self._look_at_place(loop)
         await asyncio.sleep(max(end - loop.time(), 0))
+
+    async def _let_others_go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Return in the next turn of the loop; to sweep thousands may take long where others are busy, so look, too."""
+        await asyncio.sleep(0)
+        if self._standing_bytes is not None and loop.time() - self._looked_s >= _LOOK_SECONDS:
+            self._look_at_place(loop)
+
+    def _look_at_place(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._looked_s = loop.time()
+        self._relay.budget.look_at_place(int(self._looked_s * 1000), self._relay.limits.frame_deadline_ms)
 
     async def _sweep_all(self, loop: asyncio.AbstractEventLoop) -> None:
         """Look at each connection that is there now and has not ended by its turn."""
@@ -67,7 +79,7 @@ class Sweeper:
             closable -= self._sweep_some(waiting[-_SWEPT_A_TURN:], now_ms, closable)
             del waiting[-_SWEPT_A_TURN:]
             if waiting:
-                await asyncio.sleep(0)
+                await self._let_others_go_on(loop)
 
     def _sweep_some(self, connections: Sequence[OpenConnection], now_ms: int, closable: int) -> int:
         """Look at `connections`; close up to `closable` that are outdated and idle, and return how many were."""
@@ -98,7 +110,7 @@ class Sweeper:
                 self._relay.tasks.note_fault("sweeper", fault)
                 twin.abort()
             if number % _SWEPT_A_TURN == 0:
-                await asyncio.sleep(0)
+                await self._let_others_go_on(loop)
 
     async def drain(self) -> None:
         """Take no further requests, let what is under way be answered, close in waves; return when all are closed."""

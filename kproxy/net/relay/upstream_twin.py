@@ -89,6 +89,11 @@ class UpstreamTwin(SparingProtocol):
         return self.transport.get_write_buffer_size() if self.transport is not None else 0
 
     @property
+    def is_wanted(self) -> bool:
+        """Whether there is room for what the broker says."""
+        return self._is_wanted
+
+    @property
     def is_parting(self) -> bool:
         """Whether it takes no further requests, because its broker is elsewhere."""
         return self._parts_by_ms is not None

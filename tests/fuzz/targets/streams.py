@@ -6,7 +6,7 @@ from typing import Final
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress
-from kproxy.interception.calls import PeerCall
+from kproxy.interception.calls import PeerCall, UndecodedCall
 from kproxy.net.cluster.read_buffers import ReadBuffers
 from kproxy.net.cluster.response_frames import ResponseFrames
 from kproxy.wire import codecs
@@ -68,7 +68,7 @@ class _Connection:
         call = self._session.take_call()
         if call is None:
             return
-        if isinstance(call, PeerCall):
+        if isinstance(call, PeerCall | UndecodedCall):
             call.decoded()
         self._session.answer(call.slot, [opaque_response(1)])
         while self._session.is_paused:

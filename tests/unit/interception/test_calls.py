@@ -7,18 +7,22 @@ import pytest
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
-from kproxy.interception.calls import Call, PeerCall, decoded_bytes, peer_call
+from kproxy.interception.calls import Call, PeerCall, UndecodedCall, decoded_bytes, peer_call
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs
+from kproxy.wire.codecs import Message
 from kproxy.wire.frames import RequestHead
+from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_share_group_offsets_request import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsRequestTopic,
 )
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.join_group_request import JoinGroupRequest
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kproxy.wire.messages.share_fetch_request import (
     AcknowledgementBatch,
@@ -147,6 +151,109 @@ def test_a_keepalive_in_front_of_an_answer_that_streams_emits_nothing() -> None:
         b"\x00\x00\x00\x06" + conversation.slots[0].correlation_id.to_bytes(4, "big") + b"\x00\x00"
     )
     assert conversation.owed_responses == 0
+
+
+FORWARDED: Final = b"\x00\x00\x00\x0c\x00\x0c\x00\x04\x00\x00\x00\x01beat"
+LONG: Final = 3_000
+"""Bytes of a request that takes more than 64 KiB once it is decoded."""
+
+
+def sent(api_key: int, version: int, message: Message) -> bytes:
+    return b"".join(codecs.encode_request(api_key, version, 7, "client", message))
+
+
+def waiting_behind_a_broker(request: bytes, table: RoutingTable) -> ClientSession:
+    conversation = session(table)
+    conversation.receive_from_client(FORWARDED + request)
+    conversation.take_for_broker()
+    return conversation
+
+
+SERVED_LONG: Final = {
+    "by its API": sent(78, 1, ShareFetchRequest(group_id="near", member_id="m" * LONG)),
+    "by its group": sent(11, 9, JoinGroupRequest(group_id="near", member_id="m" * LONG)),
+    "by what is asked": sent(
+        32, 4, DescribeConfigsRequest(resources=[DescribeConfigsResource(32, "n" * LONG)])
+    ),
+    "as a search": sent(10, 6, FindCoordinatorRequest(key_type=2, coordinator_keys=["k" * LONG])),
+}
+
+
+def table_of_everything(name: str) -> RoutingTable:
+    served = {**SERVED, 84: (0, 0)} if name == "as a search" else SERVED
+    return RoutingTable(served, share_group_ids={"near"})
+
+
+@pytest.mark.parametrize("name", SERVED_LONG)
+def test_what_is_decoded_when_its_turn_has_come_is_what_it_would_have_been_before(name: str) -> None:
+    # Given
+    at_once = session(table_of_everything(name))
+    at_once.receive_from_client(SERVED_LONG[name])
+    expected = at_once.take_call()
+
+    # When
+    waits = waiting_behind_a_broker(SERVED_LONG[name], table_of_everything(name))
+    early = waits.take_call()
+    waits.receive_from_broker(b"\x00\x00\x00\x06\x00\x00\x00\x01ok")
+    call = waits.take_call()
+
+    # Then
+    assert early is None
+    assert isinstance(expected, Call)
+    assert isinstance(call, UndecodedCall)
+    assert (call.waiting_bytes, call.memory_bytes) == (len(SERVED_LONG[name]) - 4, expected.memory_bytes)
+    decoded = call.decoded()
+    assert decoded.slot is waits.slots[0]
+    assert (decoded.request, decoded.disposition, decoded.answer, decoded.frame_bytes) == (
+        expected.request,
+        expected.disposition,
+        expected.answer,
+        expected.frame_bytes,
+    )
+
+
+def test_what_is_served_no_more_when_its_turn_comes_is_still_the_call_that_it_was_when_it_came() -> None:
+    """As one that was decoded: who answers it refuses it."""
+    # Given
+    decoded = []
+    for name in ("by what is asked", "as a search"):
+        table = table_of_everything(name)
+        call = waiting_behind_a_broker(SERVED_LONG[name], table).call
+        assert isinstance(call, UndecodedCall)
+
+        # When
+        table.serve({})
+
+        # Then
+        decoded.append(call.decoded())
+    assert [each.disposition for each in decoded] == [Disposition.EXAMINE, Disposition.SERVE]
+    assert [each.answer is None for each in decoded] == [True, False]
+
+
+def test_a_request_that_takes_little_decoded_is_decoded_as_it_comes() -> None:
+    conversation = waiting_behind_a_broker(sent(78, 1, ShareFetchRequest(group_id="near")), routes())
+
+    assert isinstance(conversation.call, Call)
+
+
+def test_a_long_request_behind_an_answer_that_its_client_has_yet_to_take_waits_undecoded() -> None:
+    conversation = session(routes())
+    conversation.receive_from_client(sent(77, 1, MESSAGES[77]) + SERVED_LONG["by its API"])
+    call = conversation.take_call()
+    assert call is not None
+
+    conversation.answer(call.slot, [b"answer"])
+
+    assert isinstance(conversation.call, UndecodedCall)
+
+
+def test_a_long_request_that_is_malformed_ends_its_client_when_its_turn_comes() -> None:
+    whole = SERVED_LONG["by its API"]
+    conversation = waiting_behind_a_broker((len(whole) - 5).to_bytes(4, "big") + whole[4:-1], routes())
+
+    assert isinstance(conversation.call, UndecodedCall)
+    with pytest.raises(PeerViolation, match="API key 78 version 1"):
+        conversation.call.decoded()
 
 
 @pytest.mark.parametrize(

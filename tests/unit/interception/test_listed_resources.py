@@ -6,7 +6,6 @@ from kproxy.error_codes import ErrorCode
 from kproxy.interception.listed_resources import (
     client_metrics_of,
     merge_resources,
-    resources_left,
     wants_groups,
 )
 from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
@@ -31,17 +30,9 @@ def test_groups_are_wanted_unless_only_others_are(types: list[int], *, are_wante
     assert wants_groups(asking_for(*types)) is are_wanted
 
 
-@pytest.mark.parametrize("types", [[], [GROUP], [GROUP, TOPIC]])
-def test_the_broker_is_asked_for_everything_too_because_it_knows_groups_with_other_keys(
-    types: list[int],
-) -> None:
-    assert resources_left(asking_for(*types), listing(("g", GROUP))) == asking_for(*types)
-
-
 def test_what_is_not_about_groups_is_the_brokers() -> None:
     upstream = listing(("orders", TOPIC))
 
-    assert resources_left(asking_for(TOPIC), None) == asking_for(TOPIC)
     assert merge_resources(asking_for(TOPIC), None, upstream) == upstream
 
 
@@ -67,7 +58,6 @@ def test_an_error_of_the_broker_is_that_of_the_list() -> None:
 def test_where_groups_cannot_be_told_there_is_no_list() -> None:
     local = ListConfigResourcesResponse(error_code=LOADING)
 
-    assert resources_left(asking_for(), local) is None
     assert merge_resources(asking_for(), local, None) == local
 
 

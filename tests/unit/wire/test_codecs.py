@@ -14,8 +14,10 @@ from kproxy.wire.codecs import (
     decode_request_header,
     decode_response,
     encode,
+    encode_elements,
     encode_request,
     encode_response,
+    encode_response_around,
     request_class,
     response_class,
     select_codec,
@@ -26,6 +28,8 @@ from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kproxy.wire.messages.fetch_response import FetchResponse
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
+from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.produce_request import ProduceRequest
 from kproxy.wire.messages.sasl_handshake_request import SaslHandshakeRequest
@@ -279,3 +283,48 @@ def test_the_header_of_a_request_is_read_without_the_request() -> None:
         decode_request_header(frame[:3])
     with pytest.raises(MalformedMessage, match="no schema for a request of API key 32000"):
         decode_request_header(b"\x7d\x00\x00\x00")
+
+
+@pytest.mark.parametrize("sizes", [(), (1,), (126, 1), (3, 0, 200)])
+@pytest.mark.parametrize("version", range(6))
+def test_an_array_that_is_encoded_in_portions_is_the_same_on_the_wire(
+    version: int, sizes: tuple[int, ...]
+) -> None:
+    # Given
+    tags = ((7, b"tag"),) if version >= 3 else ()
+    around = ListGroupsResponse(5 if version >= 1 else 0, 0, unknown_tagged_fields=tags)
+    lists = [[ListedGroup(f"g{n}", "share", "Empty", "share") for n in range(size)] for size in sizes]
+    whole = ListGroupsResponse(
+        around.throttle_time_ms,
+        0,
+        [each for portion in lists for each in portion],
+        unknown_tagged_fields=tags,
+    )
+
+    # When
+    portions = [encode_elements(ListGroupsResponse, version, "groups", portion) for portion in lists]
+    frame = encode_response_around(16, version, 9, around, count=sum(sizes), portions=portions)
+
+    # Then
+    assert b"".join(frame) == b"".join(encode_response(16, version, 9, whole))
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_an_array_of_resources_that_is_encoded_in_portions_is_the_same_on_the_wire(version: int) -> None:
+    resources = [ConfigResource("a", 16), ConfigResource("b", 16)]
+
+    portions = [
+        encode_elements(ListConfigResourcesResponse, version, "config_resources", [each])
+        for each in resources
+    ]
+
+    around = ListConfigResourcesResponse(throttle_time_ms=5)
+    whole = ListConfigResourcesResponse(5, 0, resources)
+    assert b"".join(encode_response_around(74, version, 9, around, count=2, portions=portions)) == b"".join(
+        encode_response(74, version, 9, whole)
+    )
+
+
+def test_a_response_of_another_api_is_not_encoded_around_portions() -> None:
+    with pytest.raises(UnencodableMessage):
+        encode_response_around(74, 1, 9, ListGroupsResponse(), count=0, portions=[])

@@ -1,1 +1,1 @@
-"""How many connections there may be, and how fast one of them may ask: counted, without sockets."""
+"""How many connections there may be, how fast one may ask, and who of all goes on first: counted, without sockets."""

@@ -22,7 +22,7 @@ class AnswerBudget:
     They count for the connection of `account`: what was let in beyond the limit is still there while it is answered.
     """
 
-    __slots__ = ("_account", "_budget", "_request_bytes", "_taken_bytes")
+    __slots__ = ("_account", "_budget", "_kept_bytes", "_request_bytes", "_taken_bytes")
 
     def __init__(
         self, budget: BufferBudget, request_bytes: int = 0, account: BudgetAccount | None = None
@@ -30,7 +30,7 @@ class AnswerBudget:
         self._budget = budget
         self._account = BudgetAccount(budget) if account is None else account
         self._request_bytes = request_bytes
-        self._taken_bytes = 0
+        self._kept_bytes = self._taken_bytes = 0
         self.give_back()
 
     @property
@@ -43,12 +43,17 @@ class AnswerBudget:
         self.give_back()
         left_bytes = max(self._budget.left_bytes, SMALLEST_GRANT_BYTES)
         granted_bytes = min(wanted_bytes, left_bytes)
-        self._take(self._request_bytes + granted_bytes)
+        self._take(self._request_bytes + self._kept_bytes + granted_bytes)
         return granted_bytes
 
     def give_back(self) -> None:
-        """Hold nothing but the request: the answer has no records yet."""
-        self._take(self._request_bytes)
+        """Hold nothing but the request, and what is kept: the answer has no records yet."""
+        self._take(self._request_bytes + self._kept_bytes)
+
+    def keep(self, more_bytes: int) -> None:
+        """Count so many bytes more that the answer takes beside records, until the request is left."""
+        self._kept_bytes += more_bytes
+        self._take(self._taken_bytes + more_bytes)
 
     def __enter__(self) -> Self:
         return self

@@ -28,7 +28,9 @@ class BudgetAccount(Holder):
         "_told",
         "awaits_grant",
         "client",
+        "for_peers_bytes",
         "frame_bytes",
+        "moved_bytes",
         "on_overstayed",
         "waiting_bytes",
     )
@@ -43,6 +45,9 @@ class BudgetAccount(Holder):
         self._taken_bytes = 0
         self.waiting_bytes = 0
         """How much waits for slow peers, as it was last noted."""
+        self.for_peers_bytes: int = 0
+        self.moved_bytes: int = 0
+        """See `Holder`, both."""
         self._begun_count = 0
         self._told = (0, 0)
         self._is_granted_anew = False
@@ -106,6 +111,11 @@ class BudgetAccount(Holder):
             self.waiting_bytes = waiting_bytes
             self._budget.note_waiting(self, waiting_bytes)
 
+    def note_for_peers(self, for_peers_bytes: int) -> None:
+        """Note how much peers have to move. To be called at each change: any counts as moved, come or gone."""
+        self.moved_bytes += abs(for_peers_bytes - self.for_peers_bytes)
+        self.for_peers_bytes = for_peers_bytes
+
     @property
     def has_too_much(self) -> bool:
         """Whether too many bytes wait for slow peers, see `BufferBudget.exceeds_share`; any are beyond the limit."""
@@ -122,7 +132,7 @@ class BudgetAccount(Holder):
         """Give everything back, for good: answers that end later find nothing to reserve for."""
         self._is_closed = True
         self.awaits_grant = False
-        self.waiting_bytes = self.frame_bytes = 0
+        self.waiting_bytes = self.frame_bytes = self.for_peers_bytes = 0
         self._told = (0, 0)
         self._budget.release(self)
         self._budget.note_waiting(self, 0)

@@ -46,10 +46,11 @@ _PATIENCE: Final = 10
 class BufferBudget:
     """Keeps the sum of what connections hold at or below `limit_bytes`, as far as frames wait for room.
 
-    Beyond it is what has the place beyond the limit: one frame, and the same decoded while it is answered. Besides,
+    Beyond it is what has the place beyond the limit: one frame, and the same decoded while it is answered. And one
+    answer of another process that is held whole. Besides,
     what waits for no room, each bounded by itself: a read of each socket; frames up to `SMALL_FRAME_BYTES`; for each
     connection what its peers have yet to take, one answer of a broker or 256 KiB; the decoded forms of requests
-    that had room when they came, of which those that take much wait for nothing then (`AnswerBudget.may_wait`).
+    that are being answered, of which those that take much wait for nothing then (`AnswerBudget.may_wait`).
 
     Frames of any size end: each was checked against `socket.request.max.bytes`, or the like, already. Who waits for
     slow peers, and answers one after the other, must not keep them out.
@@ -72,6 +73,7 @@ class BufferBudget:
         "_waited_since_ms",
         "_waiting",
         "_waiting_bytes",
+        "_whole",
     )
 
     def __init__(self, limit_bytes: int) -> None:
@@ -88,6 +90,8 @@ class BufferBudget:
         self._is_letting_in = False
         self._taken: dict[Hashable, int] = {}
         self._taken_bytes = 0
+        self._whole: set[Hashable] = set()
+        """Who took a whole answer that is not small."""
         self._waiting: dict[Hashable, int] = {}
         self._waiting_bytes = 0
         self._read_bytes = 0
@@ -123,6 +127,8 @@ class BufferBudget:
         self._taken_bytes += amount - before
         if amount:
             self._taken[owner] = amount
+        else:
+            self._whole.discard(owner)
         if amount < before:
             self._let_in()
 
@@ -138,11 +144,13 @@ class BufferBudget:
     def take_whole(self, owner: Hashable, amount: int) -> bool:
         """Count an answer of `amount` bytes that must be held whole, if there is room; whether there was.
 
-        A small one is let in whatever is held, and any while nobody else has taken anything. Nobody waits for room: who
-        holds one answer may be waiting for the next one.
+        A small one is let in whatever is held, and so is one that is not, while no other is. Nobody waits for room: who
+        holds one answer may be waiting for the next one. It is given back with `take`.
         """
-        if self._taken and amount > max(self.left_bytes, SMALL_FRAME_BYTES):
-            return False
+        if amount > SMALL_FRAME_BYTES:
+            if self._whole and amount > self.left_bytes:
+                return False
+            self._whole.add(owner)
         self.take(owner, amount)
         return True
 
@@ -166,7 +174,7 @@ class BufferBudget:
         if owner is self._place.owner and is_answer is not self._place.is_for_answer:
             self._count(owner, came_bytes)
             self.leave_place(owner)
-        is_let_in = not step_bytes or owner is self._place.owner
+        is_let_in, before = not step_bytes or owner is self._place.owner, self._held.get(owner, 0)
         self._count(owner, came_bytes)
         if not is_let_in and not self._fits(step_bytes):
             if self._place.owner is not None:
@@ -176,6 +184,8 @@ class BufferBudget:
             self._place.give(owner, is_answer=is_answer, held_bytes=came_bytes)
         self._forget_wish(owner)
         self._grant(owner, came_bytes + step_bytes)
+        if came_bytes + step_bytes < before:
+            self._let_in()
         return True
 
     def release(self, owner: Hashable) -> None:
@@ -249,7 +259,7 @@ class BufferBudget:
         """Return how much each holds that could move: not of those who wait for room themselves."""
         requests, answers = self._queues
         return {
-            owner: self._held.get(owner, 0) + self._waiting.get(owner, 0)
+            owner: owner.for_peers_bytes
             for owner in (*self._held, *self._waiting)
             if isinstance(owner, Holder)
             and owner.may_be_ended

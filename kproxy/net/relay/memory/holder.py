@@ -23,6 +23,16 @@ class Holder:
         """Whether the rest of a frame is awaited from a peer, and no answer from kproxy or a broker."""
         return True
 
+    @property
+    def for_peers_bytes(self) -> int:
+        """Of what it holds, how much has its peers to move: what came of frames, and what they have yet to take."""
+        return 0
+
+    @property
+    def moved_bytes(self) -> int:
+        """How much of that came, or was taken, in all."""
+        return 0
+
     def overstay(self) -> None:
         """End it, if a frame that is not whole is why it had the place beyond the limit for too long."""
 

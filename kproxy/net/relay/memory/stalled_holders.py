@@ -17,7 +17,10 @@ MOST_ENDED: Final = 8
 
 
 class StalledHolders:
-    """Remembers who held how much from which look on, and was no quicker than `LEAST_BYTES_A_SECOND` since then."""
+    """Remembers since which look each holds much, and how much it had moved by then.
+
+    What is held then and now says little of that: an answer grows while it comes, and shrinks while it is taken.
+    """
 
     __slots__ = ("_marks",)
 
@@ -41,13 +44,13 @@ class StalledHolders:
         for holder, held_bytes in held.items():
             if held_bytes <= LEAST_HELD_BYTES:
                 continue
-            since_ms, bytes_then = self._marks.get(holder, (now_ms, held_bytes))
+            since_ms, moved_before = self._marks.get(holder, (now_ms, holder.moved_bytes))
             elapsed_ms = now_ms - since_ms
             if elapsed_ms >= patience_ms > 0:
-                if abs(held_bytes - bytes_then) * 1000 >= LEAST_BYTES_A_SECOND * elapsed_ms:
-                    since_ms, bytes_then = now_ms, held_bytes
+                if (holder.moved_bytes - moved_before) * 1000 >= LEAST_BYTES_A_SECOND * elapsed_ms:
+                    since_ms, moved_before = now_ms, holder.moved_bytes
                 else:
                     stalled.append((held_bytes * elapsed_ms, holder))
-            marks[holder] = since_ms, bytes_then
+            marks[holder] = since_ms, moved_before
         self._marks = marks
         return [holder for _, holder in nlargest(MOST_ENDED, stalled, key=lambda each: each[0])]

@@ -5,7 +5,6 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.interception.rewrites.share_group_answers import (
     deletions_left,
-    listing_left,
     merge_deletions,
     merge_listings,
     wants_share_groups,
@@ -112,7 +111,6 @@ def test_share_groups_stand_behind_the_brokers_groups() -> None:
 
     merged = merge_listings(request, listed("g", kind="share"), upstream)
 
-    assert listing_left(request, listed("g", kind="share")) == request
     assert [group.group_id for group in merged.groups] == ["a", "b", "g"]
     assert merged.throttle_time_ms == 5
 
@@ -126,6 +124,13 @@ def test_a_group_that_both_have_is_listed_once() -> None:
     ]
 
 
+def test_a_list_that_share_groups_are_not_wanted_in_is_the_brokers() -> None:
+    upstream = listed("a", kind="consumer")
+
+    assert merge_listings(ListGroupsRequest(types_filter=["consumer"]), None, upstream) == upstream
+    assert merge_listings(ListGroupsRequest(types_filter=["consumer"]), None, None) == ListGroupsResponse()
+
+
 def test_an_error_of_the_broker_is_that_of_the_list() -> None:
     failed = ListGroupsResponse(error_code=LOADING)
 
@@ -135,7 +140,6 @@ def test_an_error_of_the_broker_is_that_of_the_list() -> None:
 def test_where_share_groups_cannot_be_told_there_is_no_list() -> None:
     local = ListGroupsResponse(error_code=LOADING)
 
-    assert listing_left(ListGroupsRequest(), local) is None
     assert merge_listings(ListGroupsRequest(), local, None) == local
 
 

@@ -7,6 +7,7 @@ from kproxy.interception.rewrites.group_config_requests import split_alter
 from kproxy.interception.rewrites.shared_apis import SHARED_APIS
 from kproxy.interception.routing import GROUP_CONFIG_KEYS, RoutingTable
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
@@ -19,6 +20,7 @@ from tests.worlds.group_config_messages import (
     TOPIC,
     alter_result,
     altered,
+    legacy,
 )
 
 
@@ -27,6 +29,17 @@ def test_every_api_that_is_answered_together_can_be_shared() -> None:
 
     assert {key for key in ApiKey if on.is_shared(key)} == set(SHARED_APIS)
     assert {key for key in ApiKey if off.is_shared(key)} == GROUP_CONFIG_KEYS
+
+
+def test_what_the_elder_request_sets_of_a_share_group_does_not_go_to_the_broker() -> None:
+    # Given
+    request = AlterConfigsRequest([legacy(GROUP, "g", SHARE)])
+
+    # When
+    halves = SHARED_APIS[ApiKey.ALTER_CONFIGS].split(request)
+
+    # Then
+    assert (halves.local, halves.upstream) == (request, None)
 
 
 resources = st.builds(

@@ -281,3 +281,77 @@ def test_of_answers_of_which_little_is_read_as_a_rule_what_is_read_of_them_count
 
     # Then
     assert before - share.left in work
+
+
+def test_where_all_did_far_too_much_nobody_looks_at_what_streams_on_before_its_turn_and_it_stays_in_order() -> (
+    None
+):
+    # Given one in the middle of a request, and one at the beginning
+    share = TurnOfMany()
+    large, small = produce(1, 1, bytes(3_000)), frame(12, 4, 2)
+    midway, fresh = Heard(share=share), Heard(share=share)
+    midway.stream.receive(large[:1_000])
+    share.left = -WORK_A_TURN
+
+    # When
+    midway.stream.receive(large[1_000:2_000])
+    midway.stream.receive(large[2_000:] + small)
+    fresh.stream.receive(small)
+    seen = [
+        (len(each.sent), each.stream.backlog_bytes, each.stream.is_put_off, each.stream.passes(1))
+        for each in (midway, fresh)
+    ]
+    share.left = 1
+    for each in (midway, fresh):
+        each.stream.go_on()
+
+    # Then
+    assert seen == [(1_000, len(large) - 1_000 + len(small), True, False), (0, len(small), True, False)]
+    assert (midway.sent, fresh.sent) == (large + small, small)
+    assert [each.stream.is_paused for each in (midway, fresh)] == [False, False]
+    assert [number for _, number, _ in midway.relayed] == [1, 2]
+
+
+@pytest.mark.parametrize("cut", [1, 4, 5, 7, 11, 20])
+def test_the_beginning_of_a_head_waits_with_what_is_put_off_behind_it(cut: int) -> None:
+    """Who has left sends no more, so what is held of a frame is forgotten: what follows it must not stay alone."""
+    # Given
+    share, whole = TurnOfMany(), produce(1, 1, bytes(300))
+    heard = Heard(share=share)
+    heard.stream.receive(whole[:cut])
+    share.left = -WORK_A_TURN
+
+    # When
+    heard.stream.receive(whole[cut:])
+    held_bytes = heard.stream.held_bytes
+    heard.stream.held.take()
+    share.left = 1
+    heard.stream.go_on()
+
+    # Then
+    assert held_bytes == 0
+    assert heard.sent == whole
+
+
+def test_the_rest_of_a_request_that_is_held_is_taken_though_all_did_far_too_much() -> None:
+    share = TurnOfMany()
+    whole, heard = frame(SHARE_FETCH, 1, 1, bytes(400)), Heard(share=share)
+    heard.stream.receive(whole[:100])
+    share.left = -WORK_A_TURN
+
+    heard.stream.receive(whole[100:200])
+
+    assert (heard.stream.held_bytes, heard.stream.backlog_bytes) == (200, 0)
+
+
+def test_each_request_that_streams_on_counts_and_so_does_each_read_of_a_client() -> None:
+    # Given
+    share = TurnOfMany()
+    heard = Heard(share=share)
+
+    # When
+    for number in range(10):
+        heard.stream.receive(frame(12, 4, number) * 2)
+
+    # Then
+    assert WORK_A_TURN - share.left == 10 * (20 + 2 * 3)

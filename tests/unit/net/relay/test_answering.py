@@ -19,8 +19,6 @@ from kproxy.net.relay.answering import TimedApis, answer_call, context_of
 from kproxy.telemetry.metrics import Metrics
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
-from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
-from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -34,10 +32,6 @@ from kproxy.wire.messages.incremental_alter_configs_response import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
-from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
-from kproxy.wire.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
-from kproxy.wire.messages.list_groups_request import ListGroupsRequest
-from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
@@ -172,9 +166,8 @@ class GroupApis(RefusingApis):
     """Has one share group, which can be deleted."""
 
     async def serve(self, request: DecodedRequest, _context: RequestContext) -> Message:
-        if isinstance(request.message, DeleteGroupsRequest):
-            return DeleteGroupsResponse(results=[DeletableGroupResult("g")])
-        return ListGroupsResponse(groups=[ListedGroup("g", "share", "Empty", "share")])
+        assert isinstance(request.message, DeleteGroupsRequest)
+        return DeleteGroupsResponse(results=[DeletableGroupResult("g")])
 
 
 async def answered_with(request: bytes) -> Connection:
@@ -185,24 +178,6 @@ async def answered_with(request: bytes) -> Connection:
     assert isinstance(call, Call)
     await answer_call(connection, call, GroupApis(), UNLIMITED_ANSWERS)
     return connection
-
-
-async def test_groups_are_listed_by_kproxy_and_the_broker_together() -> None:
-    # Given
-    listing = b"".join(codecs.encode_request(16, 5, 7, "c", ListGroupsRequest(["Empty"], [])))
-    connection = await answered_with(listing)
-    asked = b"".join(connection.session.take_for_broker())
-    plain, ours = ListedGroup("plain", "consumer", "Empty"), ListedGroup("g", "share", "Empty", "share")
-
-    # When
-    told = codecs.encode_response(16, 5, 7, ListGroupsResponse(groups=[plain]))
-    connection.session.receive_from_broker(b"".join(told))
-    connection.session.go_on()
-
-    # Then
-    heard = b"".join(connection.session.take_for_client())
-    assert asked == listing
-    assert heard == b"".join(codecs.encode_response(16, 5, 7, ListGroupsResponse(groups=[plain, ours])))
 
 
 async def test_share_groups_are_deleted_without_the_broker() -> None:
@@ -217,46 +192,6 @@ async def test_share_groups_are_deleted_without_the_broker() -> None:
     assert b"".join(connection.session.take_for_client()) == b"".join(
         codecs.encode_response(42, 2, 7, deleted)
     )
-
-
-class ResourceApis(RefusingApis):
-    """Has configurations of one group."""
-
-    async def serve(self, request: DecodedRequest, _context: RequestContext) -> Message:
-        assert isinstance(request.message, ListConfigResourcesRequest)
-        return ListConfigResourcesResponse(config_resources=[ConfigResource("g", GROUP)])
-
-
-@pytest.mark.parametrize(
-    ("types", "answer"),
-    [
-        ([GROUP], ListConfigResourcesResponse(config_resources=[ConfigResource("g", GROUP)])),
-        ([TOPIC], ListConfigResourcesResponse(error_code=UNSUPPORTED_VERSION)),
-    ],
-    ids=["groups", "topics"],
-)
-async def test_a_broker_that_lists_no_resources_is_not_asked_for_them(
-    types: list[int], answer: Message
-) -> None:
-    # Given
-    connection = Connection()
-    session = connection.session
-    session.receive_from_client(b"".join(codecs.encode_request(18, 3, 1, "c", ApiVersionsRequest())))
-    versions = ApiVersionsResponse(api_keys=[ApiVersion(18, 0, 3)])
-    session.receive_from_broker(b"".join(codecs.encode_response(18, 3, 1, versions)))
-    session.take_for_broker()
-    session.take_for_client()
-    asked = ListConfigResourcesRequest(types)
-    session.receive_from_client(b"".join(codecs.encode_request(74, 1, 7, "c", asked)))
-    call = session.take_call()
-    assert isinstance(call, Call)
-
-    # When
-    await answer_call(connection, call, ResourceApis(), UNLIMITED_ANSWERS)
-
-    # Then
-    assert session.take_for_broker() == []
-    assert b"".join(session.take_for_client()) == b"".join(codecs.encode_response(74, 1, 7, answer))
 
 
 SHARE_FETCH = DecodedRequest(78, 1, 5, "client", ShareFetchRequest(group_id="g"))

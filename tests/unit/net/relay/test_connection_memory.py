@@ -1,6 +1,5 @@
 """`ConnectionMemory`: what one connection holds, as the budget of all hears of it."""
 
-import asyncio
 import tracemalloc
 from collections.abc import Iterable
 from functools import partial
@@ -22,8 +21,11 @@ from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.wire import codecs
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from tests.unit.net.relaying import SERVED, request, response, share_fetch, share_search
+from tests.unit.net.slow_peers import Held, SlowClient, SlowTwin
 
+MIB: Final = 1 << 20
 IDLE: Final = 500
 MOST_IDLE_BYTES: Final = 2_650
 """Of the rules and the accounts; sockets and protocols are measured with real brokers."""
@@ -35,55 +37,14 @@ SEARCH: Final = codecs.encode_request(
 FOUND: Final = FindCoordinatorResponse(coordinators=[Coordinator(key="g" * 30_000, node_id=-1)] * 4)
 
 
+def describing(size: int) -> bytes:
+    """Return a request that kproxy answers, and that is a little longer."""
+    message = ShareGroupDescribeRequest(group_ids=["g" * 10] * (size // 11))
+    return b"".join(codecs.encode_request(77, 1, 2, "client", message))
+
+
 def whole(frame: Iterable[bytes | memoryview]) -> bytes:
     return b"".join(frame)
-
-
-class SlowClient(asyncio.Transport):
-    """A transport whose peer takes what the test says."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.unwritten_bytes = 0
-        self.high_bytes: int | None = WRITE_HIGH_WATER_BYTES
-
-    def get_write_buffer_size(self) -> int:
-        return self.unwritten_bytes
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        assert low is None
-        self.high_bytes = high
-
-    def is_closing(self) -> bool:
-        return False
-
-
-class SlowTwin:
-    """As much of an `UpstreamTwin` as is asked about memory."""
-
-    buffered_bytes = 0
-
-    def __init__(self) -> None:
-        self.high_bytes = WRITE_HIGH_WATER_BYTES
-
-    def set_high_water(self, high_bytes: int) -> None:
-        self.high_bytes = high_bytes
-
-
-class Held:
-    """The memory of one connection that waits for nobody but its client."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        routes = RoutingTable(SERVED)
-        rewriter = ResponseRewriter(BrokerAddresses(), lambda: routes.served)
-        self.budget = BufferBudget(limit_bytes)
-        self.session = ClientSession(routes, rewriter, max_request_bytes=1 << 20, request_counts={})
-        self.memory = ConnectionMemory(self.budget, self.session, on_granted=lambda: None)
-        self.client = SlowClient()
-
-    def tell(self) -> int:
-        self.memory.tell(self.client, None)
-        return self.budget.held_bytes
 
 
 def test_what_an_answer_keeps_beside_its_bytes_counts_until_the_client_has_taken_all() -> None:
@@ -130,6 +91,31 @@ def test_a_request_that_kproxy_answers_counts_while_it_waits_for_the_broker_and_
     assert held.tell() == 0
 
 
+def test_a_request_that_takes_much_decoded_takes_its_own_bytes_while_a_broker_owes_the_answer_before_it() -> (
+    None
+):
+    """One broker answers late, and each of a thousand clients has 38 times what it sent of the budget."""
+    # Given
+    held, described = Held(1 << 20), describing(12_000)
+    held.session.receive_from_client(request(1) + described)
+    held.session.take_for_broker()
+
+    # When
+    counted = [held.tell()]
+    held.session.receive_from_broker(response(1))
+    held.session.take_for_client()
+    counted.append(held.tell())
+    call = held.session.take_call()
+    assert call is not None
+    with held.memory.answer(call):
+        counted += [held.budget.held_bytes, held.tell()]
+
+    # Then
+    own_bytes = len(described) - 4
+    assert counted == [own_bytes, own_bytes, 39 * own_bytes, 39 * own_bytes]
+    assert held.tell() == 0
+
+
 def test_answers_that_wait_for_a_broker_count_until_it_has_answered() -> None:
     held = Held(1 << 20)
     held.session.receive_from_client(request(1) + share_search(2, key_count=1, key_bytes=5_000))
@@ -159,6 +145,43 @@ def test_a_whole_answer_that_waits_for_its_turn_counts_until_it_was_changed() ->
     # Then
     assert counted == [len(answer) - 1 + 1, len(answer)]
     assert held.tell() == 0
+
+
+def test_the_time_of_a_large_request_begins_when_it_is_read_on_but_not_for_a_client_that_takes_no_answers() -> (
+    None
+):
+    # Given
+    held, begins_anew = Held(MIB), list[bool]()
+    held.session.receive_from_client(request(1) + share_search(2)[:100_000])
+    held.session.take_for_broker()
+
+    # When
+    for is_client_full in (False, False, True, True, False):
+        held.session.responses.is_client_full = is_client_full
+        begins_anew.append(held.memory.tell(held.client, None))
+    held.session.receive_from_broker(response(1))
+    held.session.take_for_client()
+    begins_anew += [held.memory.tell(held.client, None) for _ in range(2)]
+
+    # Then
+    assert begins_anew == [True, True, False, False, True, False, False]
+
+
+def test_no_room_is_made_for_a_request_of_a_connection_that_is_being_closed() -> None:
+    """It would wait beyond the limit for what nobody reads, and others for it."""
+    # Given
+    held, begun = Held(1), share_search(2)[:100_000]
+    held.session.receive_from_client(request(1) + begun)
+    held.session.take_for_broker()
+    held.tell()
+
+    # When
+    held.client.has_been_closed = True
+    held.session.receive_from_broker(response(1))
+    held.session.take_for_client()
+
+    # Then
+    assert held.tell() == len(begun)
 
 
 def test_who_holds_its_share_of_too_much_has_to_let_its_client_take_all_before_more_is_read() -> None:

@@ -5,9 +5,10 @@ import struct
 
 from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.connection_times import ConnectionTimes
+from kproxy.net.relay.limited_connection import LimitedConnection
 from kproxy.net.relay.relay import RelayLimits
 from tests.in_memory.scripted_broker import ScriptedBroker
-from tests.unit.net.relaying import RelayUnderTest, ended, request, response
+from tests.unit.net.relaying import RelayUnderTest, ended, request, response, unreading_broker
 from tests.worlds.waiting import until
 
 MIB = 1 << 20
@@ -101,6 +102,15 @@ def test_a_connection_is_idle_when_neither_side_was_heard_for_as_long_as_that_ma
     assert [times.is_idle(now_ms) for now_ms in (600_005, 600_006)] == [False, True]
 
 
+def test_a_connection_of_which_bytes_are_taken_is_not_idle_although_nothing_comes() -> None:
+    times = ConnectionTimes(LIMITS, 0)
+    times.stands_still(1_000, 50)
+    times.stands_still(500_000, 0)
+    times.stands_still(900_000, 0)
+
+    assert [times.is_idle(now_ms) for now_ms in (1_100_000, 1_100_001)] == [False, True]
+
+
 # ---- as connections have it
 
 
@@ -177,6 +187,40 @@ async def test_a_client_that_reads_nothing_for_as_long_as_brokers_bear_it_is_let
         await until(lambda: under_test.relay.open_twins == 0)
         await until(lambda: not under_test.relay.connections)
         assert under_test.counted.of("connection_errors", "client", "stands_still") == 1
+        client.close()
+
+
+async def test_a_broker_that_takes_nothing_is_told_from_one_that_does_not_answer() -> None:
+    async with (
+        unreading_broker() as port,
+        RelayUnderTest(port, client_idle_ms=200, frame_deadline_ms=100) as under_test,
+    ):
+        client = await under_test.connect_unread()
+        await under_test.until_twins(1)
+        await client.send(request(1, bytes(60_000)))
+
+        await until(lambda: not under_test.relay.connections)
+        assert under_test.counted.of("connection_errors", "broker", "stands_still") == 1
+        client.close()
+
+
+async def test_a_client_for_which_there_is_no_room_is_not_owed_an_answer_by_its_broker() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        client = await under_test.connect_unread()
+        await client.send(request(1))
+        await broker.until_received(len(request(1)))
+        (connection,) = under_test.relay.connections
+        assert isinstance(connection, LimitedConnection)
+        connection.pause_writing()
+
+        # When
+        now_ms = int(asyncio.get_running_loop().time() * 1000)
+        connection.sweep(now_ms + 2 * under_test.relay.limits.client_idle_ms)
+
+        # Then
+        assert connection in under_test.relay.connections
+        assert under_test.counted.of("connections_expired", "unanswered") == 0
         client.close()
 
 

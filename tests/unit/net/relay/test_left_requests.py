@@ -6,7 +6,9 @@ from typing import cast
 
 import pytest
 
+from kproxy.interception.turns.turn_share import WORK_A_TURN
 from kproxy.net.relay import left_requests
+from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.left_requests import MOST_REQUESTS, MOST_SECONDS, LeftRequests
 from kproxy.net.relay.upstream_twin import UpstreamTwin
 from kproxy.wire import codecs
@@ -34,8 +36,8 @@ def metadata_response(correlation_id: int) -> bytes:
     return b"".join(codecs.encode_response(3, 9, correlation_id, message))
 
 
-def heartbeat(correlation_id: int, member_epoch: int) -> bytes:
-    message = ShareGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=member_epoch)
+def heartbeat(correlation_id: int, member_epoch: int, *, size: int = 1) -> bytes:
+    message = ShareGroupHeartbeatRequest(group_id="g", member_id="m" * size, member_epoch=member_epoch)
     return b"".join(codecs.encode_request(76, 1, correlation_id, "client", message))
 
 
@@ -101,11 +103,12 @@ async def test_a_leave_is_served_whose_turn_to_begin_had_not_come_when_its_clien
         assert epochs_served(under_test) == [-1]
 
 
-async def test_a_leave_behind_a_request_that_the_broker_has_yet_to_answer_is_served() -> None:
+@pytest.mark.parametrize("size", [1, 3_000, 30_000])
+async def test_a_leave_behind_a_request_that_the_broker_has_yet_to_answer_is_served(size: int) -> None:
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
         # Given
         _, writer = await under_test.connect()
-        writer.write(request(1) + heartbeat(2, -1))
+        writer.write(request(1) + heartbeat(2, -1, size=size))
         await broker.until_received(len(request(1)))
         writer.close()
         await until(lambda: not under_test.relay.connections)
@@ -165,6 +168,20 @@ async def test_garbage_behind_a_request_ends_it() -> None:
 
         assert under_test.counted.of("connection_errors", "client", "frame_length_negative") == 1
         assert len(under_test.apis.contexts) == 1
+
+
+async def test_a_request_before_garbage_reaches_the_broker() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        await left_behind(under_test, request(2) + b"\xff\xff\xff\xf0")
+
+        # When
+        under_test.apis.may_answer.set()
+        await under_test.apis.was_closed.wait()
+
+        # Then
+        assert await broker.until_received(len(request(2))) == request(2)
+        assert under_test.counted.of("connection_errors", "client", "frame_length_negative") == 1
 
 
 async def test_a_leave_of_a_client_that_did_not_read_is_served() -> None:
@@ -310,3 +327,27 @@ async def test_what_stands_behind_the_last_answer_of_a_broker_is_not_over_while_
     # Then
     assert (before, left.is_over(lost)) == (True, False)
     left.end()
+
+
+async def test_what_was_put_off_when_its_client_closed_is_passed_on() -> None:
+    """With TLS the last request and the end of the stream may come in one read, and the socket is closed at once."""
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        client = await under_test.connect_unread()
+        await client.send(request(1))
+        await broker.until_received(len(request(1)))
+        [connection] = under_test.relay.connections
+        assert isinstance(connection, ClientConnection)
+        assert connection.transport is not None
+
+        # When
+        under_test.relay.shares.spend(3 * WORK_A_TURN)
+        connection.data_received(request(2))
+        is_put_off = connection.session.requests.is_put_off
+        connection.eof_received()
+        connection.transport.close()
+
+        # Then
+        assert is_put_off
+        assert await broker.until_received(len(request(1) + request(2))) == request(1) + request(2)
+        client.close()

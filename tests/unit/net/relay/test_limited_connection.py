@@ -37,8 +37,8 @@ class ClosingRelay(RelayUnderTest):
 
 
 @asynccontextmanager
-async def relayed_echoes(**limits: int) -> AsyncIterator[ClosingRelay]:
-    """A relay in front of a broker that answers every request."""
+async def relayed_echoes(*, is_silent: bool = False, **limits: int) -> AsyncIterator[ClosingRelay]:
+    """A relay in front of a broker that answers every request, or takes every one and answers none."""
     writers: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -46,7 +46,8 @@ async def relayed_echoes(**limits: int) -> AsyncIterator[ClosingRelay]:
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-                writer.write(response(int.from_bytes(frame[4:8], "big")))
+                if not is_silent:
+                    writer.write(response(int.from_bytes(frame[4:8], "big")))
         writer.close()
 
     server = await asyncio.start_server(serve, BIND_HOST, 0, backlog=1024)
@@ -172,6 +173,21 @@ async def test_where_clients_prove_who_they_are_a_request_is_not_enough() -> Non
 
         assert await ask(*known) == response(1)
         assert under_test.counted.counts["connections_expired", "not_authenticated"] == 1
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+async def test_a_connection_whose_broker_owes_an_answer_is_closed_when_nothing_is_heard_of_either_side() -> (
+    None
+):
+    """Both are behind a network that is gone: no FIN ever comes. A broker closes what is idle likewise, owed or not."""
+    async with relayed_echoes(is_silent=True, client_idle_ms=200) as under_test:
+        client, writer = await under_test.connect()
+        writer.write(request(1))
+
+        assert await ended(client) == b""
+
+        assert under_test.counted.counts["connections_expired", "unanswered"] == 1
+        await until(lambda: not under_test.relay.connections)
 
 
 @pytest.mark.parametrize("loop_kind", BOTH_LOOPS)

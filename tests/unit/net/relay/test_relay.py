@@ -142,6 +142,7 @@ async def test_many_readers_that_stand_still_hold_little_more_than_the_budget(se
         for client, writer in zip(stuck, broker.writers, strict=True):
             await client.send(request(1))
             writer.write(response(1, bytes(8 * MIB)))
+        await until(lambda: under_test.relay.buffered_bytes() > MIB)
         held = await settled(under_test.relay.buffered_bytes)
 
         # Then
@@ -157,6 +158,7 @@ async def test_readers_that_use_up_the_whole_budget_do_not_stop_the_others() -> 
         for client, writer in zip(stuck, broker.writers, strict=True):
             await client.send(request(1))
             writer.write(response(1, bytes(16 * MIB)))
+        await until(lambda: under_test.relay.budget.is_exceeded)
         await settled(under_test.relay.buffered_bytes)
         was_exceeded = under_test.relay.budget.is_exceeded
         reader = await under_test.connect_unread()

@@ -3,14 +3,18 @@
 import asyncio
 import gc
 from contextlib import suppress
+from itertools import pairwise
 
 import pytest
 
 from kproxy.net.relay.client_connection import ClientConnection
+from kproxy.net.relay.memory.buffer_budget import BufferBudget
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wire.messages.metadata_request import MetadataRequest
+from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import RelayUnderTest, ended, request, response, settled, share_fetch
 from tests.worlds.waiting import until
@@ -19,6 +23,13 @@ from tests.worlds.waiting import until
 pytestmark = pytest.mark.parametrize("loop_kind", ["uvloop"])
 
 MIB = 1 << 20
+METADATA = b"".join(codecs.encode_request(3, 12, 1, "client", MetadataRequest()))
+LONG_METADATA = b"".join(
+    codecs.encode_response(
+        3, 12, 1, MetadataResponse(topics=[MetadataResponseTopic(name="t" * 30_000)] * 140)
+    )
+)
+"""Of 4 MiB; it is held until it is whole."""
 
 
 def answer_versions(data: bytes) -> bytes:
@@ -91,6 +102,33 @@ async def test_the_twin_of_a_share_member_that_vanished_is_kept_alive_no_more() 
 
         assert under_test.counted.of("keepalives") == kept
         writer.close()
+
+
+async def test_what_leaves_of_a_connection_that_is_being_closed_counts_no_more() -> None:
+    """Or it would be taken for one that stands still, and cut off, while others wait for room."""
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, max_request_bytes=8 * MIB) as under_test,
+    ):
+        # Given
+        client = await under_test.connect_unread()
+        (connection,) = under_test.relay.connections
+        await client.send(METADATA)
+        await broker.until_received(len(METADATA))
+        broker.send(LONG_METADATA)
+        await until(lambda: connection.buffered_bytes > 3 * MIB and not connection.session.is_busy)
+        connection.close()
+        counted = [under_test.relay.budget.held_bytes]
+
+        # When
+        await client.read_exactly(2 * MIB)
+        connection.sweep(0)
+        counted.append(under_test.relay.budget.held_bytes)
+
+        # Then
+        assert counted[0] > 3 * MIB
+        assert counted[1] == connection.buffered_bytes < 3 * MIB
+        client.close()
 
 
 async def test_a_drain_answers_what_is_owed_and_then_closes() -> None:
@@ -271,6 +309,30 @@ async def test_a_fault_in_the_look_at_one_connection_ends_that_connection_only(
         assert under_test.counted.of("task_faults", "sweeper") == 1
         for writer in (sound_writer, faulty_writer):
             writer.close()
+
+
+async def test_who_others_wait_for_is_looked_at_while_thousands_of_connections_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where others keep the event loop busy, a sweep of many turns takes seconds."""
+    # Given a connection a turn, and looks that are always due
+    monkeypatch.setattr("kproxy.net.relay.sweeper._SWEPT_A_TURN", 1)
+    monkeypatch.setattr("kproxy.net.relay.sweeper._LOOK_SECONDS", 0)
+    seen = list[str]()
+    monkeypatch.setattr(BufferBudget, "look_at_place", lambda *_: seen.append("who others wait for"))
+    monkeypatch.setattr(ClientConnection, "sweep", lambda *_: seen.append("a connection"))
+
+    # When
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, keepalive_ms=100) as under_test:
+        writers = [(await under_test.connect())[1] for _ in range(3)]
+        await until(lambda: len(under_test.relay.connections) == 3)
+        seen.clear()
+        await until(lambda: seen.count("a connection") >= 6)
+        for writer in writers:
+            writer.close()
+
+    # Then
+    assert ("a connection", "a connection") not in set(pairwise(seen))
 
 
 async def test_what_stands_in_memory_for_clients_counts_for_the_budget_of_all() -> None:

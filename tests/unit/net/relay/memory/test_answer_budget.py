@@ -45,6 +45,23 @@ def test_what_waits_for_slow_clients_counts() -> None:
     assert granted == MIB
 
 
+def test_what_an_answer_keeps_counts_beside_what_is_granted_until_the_request_is_left() -> None:
+    # Given
+    budget = BufferBudget(8 * MIB)
+
+    # When
+    with AnswerBudget(budget, request_bytes=1) as answer:
+        answer.keep(9 * MIB)
+        answer.keep(MIB)
+        answer.grant(1_000)
+        held_bytes = budget.held_bytes
+        answer.give_back()
+
+        # Then
+        assert (held_bytes, budget.held_bytes) == (10 * MIB + 1_001, 10 * MIB + 1)
+    assert budget.held_bytes == 0
+
+
 def test_a_grant_takes_the_place_of_the_one_before() -> None:
     # Given
     budget = BufferBudget(8 * MIB)

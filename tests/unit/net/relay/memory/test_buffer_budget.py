@@ -51,6 +51,17 @@ def test_the_first_that_waits_goes_on_when_the_first_before_it_has_ended_whateve
     assert goes_on
 
 
+def test_who_wants_less_room_than_before_lets_others_in() -> None:
+    budget, granted = BufferBudget(100), list[str]()
+    budget.hold("first", 80, 30, never)
+    budget.hold("held", 10, 0, never)
+    budget.hold("waits", 5, 4, lambda: granted.append("waits"))
+
+    budget.hold("first", 80, 0, never)
+
+    assert granted == ["waits"]
+
+
 def test_one_who_gives_up_waiting_leaves_its_place_to_others() -> None:
     budget, granted = BufferBudget(100), list[str]()
     budget.hold("first", 80, 30, never)
@@ -120,7 +131,25 @@ def test_bytes_that_wait_for_slow_peers_count_and_are_forgotten_when_taken() -> 
     assert budget.held_bytes == 20
 
 
-def test_a_whole_answer_is_let_in_where_there_is_room_or_nobody_else_has_taken_any() -> None:
+def test_one_whole_answer_is_let_in_whatever_is_held_and_the_next_when_it_was_used() -> None:
+    """The request that it is for has taken something itself, and so have share sessions."""
+    # Given
+    budget, large_bytes = BufferBudget(1), 2 * SMALL_FRAME_BYTES
+    budget.take("the request", 100)
+    budget.hold("has the place", 1, 1000, never)
+    budget.hold("waits", 1, 1000, never)
+    budget.take_whole("small", SMALL_FRAME_BYTES)
+
+    # When
+    let_in = [budget.take_whole(name, large_bytes) for name in ("first", "second")]
+    budget.take("first", 0)
+    let_in.append(budget.take_whole("second", large_bytes))
+
+    # Then
+    assert let_in == [True, False, True]
+
+
+def test_a_whole_answer_is_let_in_where_there_is_room_or_no_other_one_is_held() -> None:
     budget = BufferBudget(2 * SMALL_FRAME_BYTES)
 
     let_in = [budget.take_whole(name, 2 * SMALL_FRAME_BYTES + 1) for name in ("first", "second")]
