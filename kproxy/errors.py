@@ -190,16 +190,14 @@ class StateLogUnavailable(CoordinatorNotAvailable):
 class StateNotWritten(StateLogUnavailable):
     """A write that is certainly not in the state log: its append was refused, or could not be sent in time.
 
-    Raised as StateLogUnavailable is. The slot goes on, so whoever changed something in memory takes what is durable, or
-    takes back what it changed.
+    Raised as StateLogUnavailable is. The slot goes on: who changed anything takes what is durable, or undoes it.
     """
 
 
 class StateRefused(StateNotWritten):
     """The leader of the state log will never take what was to be written.
 
-    Raised as StateNotWritten is. Members are told UNKNOWN_SERVER_ERROR of their acknowledgements, for it is not to be
-    expected that trying again helps.
+    Raised as StateNotWritten is. Members are told UNKNOWN_SERVER_ERROR: trying again is not expected to help.
     """
 
 
@@ -208,6 +206,10 @@ class BrokerUnavailable(KproxyError):
 
     Raised by `kproxy.net`; handlers answer a retriable code, a relayed connection is closed.
     """
+
+    def again(self) -> Self:
+        """Return a new one that says the same, for another task: one that many raise refers to what each handled."""
+        return type(self)(*self.args)
 
 
 class PeerViolation(KproxyError):

@@ -27,6 +27,7 @@ from kproxy.net.observation import ShellObserver
 from kproxy.net.reading.backlog_survey import BacklogSurvey
 from kproxy.net.reading.isolated_availability import IsolatedAvailability
 from kproxy.net.reading.partition_reader import BrokerPartitionReader
+from kproxy.net.reading.reads_in_turns import ReadsInTurns
 from kproxy.net.relay.held_requests import HeldRequests
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.service import ClusterAccess, StateLogPlan, StateLogService
@@ -81,7 +82,6 @@ class ShareService:
         self.turns = WakingTurns()
         """In which requests begin, and go on when they have waited for something."""
         self.closed_topics = self._closed_topics()
-        self._reader = BrokerPartitionReader(metadata=around.metadata, connections=around.connections)
         plan = state_log_plan(around.settings)
         self.fleet = self._joined_fleet(plan)
         self.state_log = self._state_log_service(plan)
@@ -173,7 +173,7 @@ class ShareService:
             ClusterAccess(
                 metadata=around.metadata,
                 connections=around.connections,
-                reader=self._reader,
+                reader=BrokerPartitionReader(metadata=around.metadata, connections=around.connections),
                 clock=around.clock,
                 wall_clock=around.wall_clock,
                 tasks=around.tasks,
@@ -194,7 +194,9 @@ class ShareService:
             ShareGroupPorts(
                 state_log=state_log.states,
                 group_log=state_log.groups,
-                reader=self._reader,
+                reader=ReadsInTurns(
+                    BrokerPartitionReader(metadata=metadata, connections=connections, is_in_line=True)
+                ),
                 metadata=metadata,
                 availability=IsolatedAvailability(
                     metadata=metadata,

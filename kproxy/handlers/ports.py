@@ -29,6 +29,9 @@ EARLIEST_TIMESTAMP = -2
 OnRefused: TypeAlias = Callable[[ApiError], None]
 """Told of a write that was refused, or whose outcome is unknown, before anybody who waits for it."""
 
+OnDurable: TypeAlias = Callable[[], None]
+"""Told that a write is durable, before anybody who waits for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
@@ -276,10 +279,6 @@ class GroupLog(Protocol):
         """Return the picture of a group that is durable, None when there is none. Raises as `require_ready` does."""
         ...
 
-    def durable_configs(self, group_id: str) -> Mapping[str, str]:
-        """Return what a group has configured durably. Raises as `require_ready` does."""
-        ...
-
     def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         """Queue the picture of a group at once; the awaitable is done when it, or a later one, is durable.
 
@@ -293,9 +292,19 @@ class GroupLog(Protocol):
         ...
 
     def persist_configs(
-        self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None
+        self,
+        group_id: str,
+        values: Mapping[str, str],
+        *,
+        on_durable: OnDurable | None = None,
+        on_refused: OnRefused | None = None,
     ) -> Awaitable[None]:
-        """Do the same for everything that a group has configured; nothing means that it configures nothing."""
+        """Do the same for everything that a group has configured; nothing means that it configures nothing.
+
+        `on_durable` is called in the turn in which they, or later values of the group, become durable, unless
+        `on_refused` is: before anybody who waits goes on, and in the order of the calls. It must not raise. What was
+        queued behind values that are refused is refused with them, before more can be queued.
+        """
         ...
 
 

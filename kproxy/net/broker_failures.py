@@ -1,7 +1,5 @@
 """Why a connection to a backing broker is of no use: `BrokerUnavailable` with a fixed word for counters."""
 
-from typing import Self
-
 from kproxy.errors import BrokerUnavailable
 
 
@@ -19,10 +17,6 @@ class BrokerFailure(BrokerUnavailable):
 
     def __str__(self) -> str:
         return self.detail
-
-    def again(self) -> Self:
-        """Return a new exception that says the same: one object raised in two tasks mixes their traces."""
-        return type(self)(self.reason, self.detail)
 
 
 class PeerFailure(BrokerFailure):

@@ -72,7 +72,9 @@ class Backing:
             counting=self.counted,
             timing=timing,
         )
-        self.reader = BrokerPartitionReader(metadata=self.metadata, connections=self.connections)
+        self.reader = BrokerPartitionReader(
+            metadata=self.metadata, connections=self.connections, is_in_line=True
+        )
         self.turns = WakingTurns()
         self.availability = IsolatedAvailability(
             metadata=self.metadata,

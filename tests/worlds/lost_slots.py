@@ -18,5 +18,5 @@ def lose_groups(groups: ShareGroups, group_ids: Collection[str]) -> None:
     for group_id in lost:
         known.find(GroupId(group_id))  # a picture has the slot that it was restored in
     known.placed.arrange(known.ids, slot_of, slot_of)
-    configs.placed.arrange(configs.group_ids, slot_of, slot_of)
+    configs.placed.arrange(configs.known_ids, slot_of, slot_of)
     groups.forget_slot(_LOST)

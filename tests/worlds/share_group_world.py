@@ -42,6 +42,7 @@ from tests.in_memory.scripted_caller import ScriptedCaller
 from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
 from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
 from tests.worlds.lost_slots import lose_groups
+from tests.worlds.set_configurations import set_configs
 from tests.worlds.waiting import until_all_wait
 
 ORDERS: Final = TopicId(b"topic-id-orders.")
@@ -130,7 +131,7 @@ class ShareGroupWorld:
     def restore_groups(self) -> None:
         """Do what the shell does when the one slot of all groups was loaded."""
         self.group_log.store = store = self.group_log.replayed()
-        lose_groups(self.groups, (*self.groups.coordinator.group_ids, *self.groups.configs.group_ids))
+        lose_groups(self.groups, (*self.groups.coordinator.group_ids, *self.groups.configs.known_ids))
         self.groups.restore_groups(store.durable_images().values(), store.configs())
 
     def discard(self, keys: Collection[SharePartitionKey]) -> None:
@@ -171,10 +172,8 @@ class ShareGroupWorld:
         return SharePartitionKey(GroupId(group_id), topic_id, partition)
 
     def configure(self, name: str, value: str, *, group_id: str = "g") -> None:
-        """Set a configuration of a group."""
-        configs, change = self.groups.configs, ConfigChange(name, ConfigOperation.SET, value)
-        configs.alter(group_id, [change], validate_only=False)
-        configs.tell_altered()
+        """Let a group have set a configuration."""
+        set_configs(self.groups.configs, group_id, ConfigChange(name, ConfigOperation.SET, value))
 
     def member(self, member_id: str = "alice", *, group_id: str = "g", node_id: int = 1) -> "Member":
         return Member(self, member_id, group_id=group_id, node_id=node_id)

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from kproxy.error_codes import ErrorCode, known_code
 from kproxy.net.cluster.broker_client import CLIENT_ID, BrokerClient
 from kproxy.net.cluster.prepared_request import PreparedRequest
+from kproxy.net.cluster.throttle import end_of_throttle_time
 from kproxy.security.acls import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -30,9 +31,6 @@ _EVERY_ACL: Final = DescribeAclsRequest(
     operation=AclOperation.ANY,
     permission_type=AclPermission.ANY,
 )
-_FIRST_FLEXIBLE_VERSION: Final = 2
-_CORRELATION_ID_BYTES: Final = 4
-_THROTTLE_TIME_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +56,6 @@ class NoAuthorizer:
 
 
 AclAnswer: TypeAlias = KnownAcls | HiddenAcls | NoAuthorizer
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """An answer that is still to be read. `throttle_time_ms` is what the connection has to know of it."""
-
-    throttle_time_ms: int
-    content: bytes | None
-    """Without the correlation id; None for one whose lasting part is that of the last answer."""
 
 
 class AclQuestion:
@@ -98,26 +87,19 @@ class AclQuestion:
             self._request = PreparedRequest.of(ApiKey.DESCRIBE_ACLS, version, CLIENT_ID, _EVERY_ACL)
             self.forget()
 
-        def read(frame: memoryview) -> _Frame:
-            begin = _throttle_time_at(version)
-            throttle_time_ms = int.from_bytes(frame[begin : begin + _THROTTLE_TIME_BYTES], "big", signed=True)
-            lasting = frame[begin + _THROTTLE_TIME_BYTES :]
+        def read(frame: memoryview) -> bytes | None:
+            lasting = frame[end_of_throttle_time(ApiKey.DESCRIBE_ACLS, version) :]
             is_same = self._believed is not None and self._believed == lasting
-            return _Frame(throttle_time_ms, None if is_same else bytes(frame))
+            return None if is_same else bytes(frame)
 
-        answer = await client.repeat(self._request, read)
-        if answer.content is None:
+        content = await client.repeat(self._request, read)
+        if content is None:
             return KnownAcls(is_unchanged=True)
-        read_answer = await _read(version, answer.content, client.peer)
+        read_answer = await _read(version, content, client.peer)
         if isinstance(read_answer, KnownAcls):
-            lasting = answer.content[_throttle_time_at(version) + _THROTTLE_TIME_BYTES :]
+            lasting = content[end_of_throttle_time(ApiKey.DESCRIBE_ACLS, version) :]
             return replace(read_answer, content=lasting)
         return read_answer
-
-
-def _throttle_time_at(version: int) -> int:
-    """Return where the throttle time is in an answer whose header has no tags."""
-    return _CORRELATION_ID_BYTES + (1 if version >= _FIRST_FLEXIBLE_VERSION else 0)
 
 
 async def _read(version: int, frame: bytes, peer: str) -> AclAnswer:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
@@ -19,12 +18,6 @@ Found = TypeVar("Found")
 
 LONG_ANSWER_BYTES: Final = 256 * 1024
 """What is longer is decoded beside the event loop: of some 8,000 groups, or 5,000 partitions, which take 8 ms."""
-
-_FIRST_FLEXIBLE: Final = {ApiKey.METADATA: 9, ApiKey.LIST_GROUPS: 3}
-_FIRST_THROTTLED: Final = {ApiKey.METADATA: 3, ApiKey.LIST_GROUPS: 1}
-"""Since when answers to what may be asked at length begin with ThrottleTimeMs."""
-
-_CORRELATION_ID_BYTES: Final = 4
 
 
 class BrokerRefusal(BrokerUnavailable):
@@ -49,14 +42,6 @@ def require_success(error_code: int, what: str) -> None:
         raise BrokerRefusal(code, f"{what}: {code.name} ({error_code})")
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """An answer as it came. `throttle_time_ms` is what the connection has to know of it at once."""
-
-    throttle_time_ms: int
-    content: bytes
-
-
 async def answer_of_any_length(
     client: BrokerClient,
     api_key: ApiKey,
@@ -74,10 +59,19 @@ async def answer_of_any_length(
     """
     request = PreparedRequest.of(api_key, version, CLIENT_ID, message)
     answer = await client.repeat(request, partial(_read, api_key, version))
-    if not isinstance(answer, _Frame):
+    if not isinstance(answer, bytes):
         return find(answer)
+    return await read_beside(client, lambda: find(_decoded(api_key, version, answer)))
+
+
+async def read_beside(client: BrokerClient, read: Callable[[], Found]) -> Found:
+    """Return what `read` makes of a long answer of `client`, in a thread; the connection ends where it cannot.
+
+    Raises:
+        BrokerUnavailable: it raised MalformedMessage.
+    """
     try:
-        return await asyncio.to_thread(lambda: find(_decoded(api_key, version, answer.content)))
+        return await asyncio.to_thread(read)
     except MalformedMessage as malformed:
         failure = BrokerFailure(
             "malformed_response", f"{client.peer} sent an answer that cannot be read: {malformed}"
@@ -86,15 +80,8 @@ async def answer_of_any_length(
         raise failure from malformed
 
 
-def _read(api_key: ApiKey, version: int, frame: memoryview) -> Message | _Frame:
-    if len(frame) <= LONG_ANSWER_BYTES:
-        return _decoded(api_key, version, frame)
-    if version < _FIRST_THROTTLED[api_key]:
-        return _Frame(0, bytes(frame))
-    begin = _CORRELATION_ID_BYTES + (
-        1 if version >= _FIRST_FLEXIBLE[api_key] else 0
-    )  # brokers send no tags there
-    return _Frame(int.from_bytes(frame[begin : begin + 4], "big", signed=True), bytes(frame))
+def _read(api_key: ApiKey, version: int, frame: memoryview) -> Message | bytes:
+    return bytes(frame) if len(frame) > LONG_ANSWER_BYTES else _decoded(api_key, version, frame)
 
 
 def _decoded(api_key: ApiKey, version: int, frame: bytes | memoryview) -> Message:

@@ -21,7 +21,7 @@ from kproxy.net.broker_failures import AuthenticationExpected, BrokerFailure
 from kproxy.net.cluster.prepared_request import PreparedRequest
 from kproxy.net.cluster.read_buffers import ReadBuffers
 from kproxy.net.cluster.response_frames import ResponseFrames
-from kproxy.net.cluster.throttle import THROTTLED, Throttle
+from kproxy.net.cluster.throttle import THROTTLED, Throttle, throttle_ms_in
 from kproxy.net.dialing import TlsContext, connect
 from kproxy.settings.addresses import HostPort
 from kproxy.wire import codecs
@@ -61,6 +61,7 @@ class ConnectionLimits:
 @dataclass(slots=True, eq=False)
 class _OwedAnswer:
     correlation_id: int
+    throttle_ms_in: Callable[[memoryview], int]
     read: Callable[[memoryview], object]
     """Makes of the frame what the future gets. Raises MalformedMessage."""
     answer: asyncio.Future[Any]
@@ -172,7 +173,7 @@ class BrokerClient(asyncio.BufferedProtocol):
         await self.pass_throttle()
         transport = self._open_transport()
         correlation_id = self._next_correlation_id()
-        owed = self._owe(request.api_key, correlation_id, read, broker_wait_ms=0)
+        owed = self._owe(correlation_id, (request.api_key, request.version), read, wait_ms=0)
         transport.writelines(request.chunks(correlation_id))
         answer: Answer = await owed.answer
         return answer
@@ -218,8 +219,7 @@ class BrokerClient(asyncio.BufferedProtocol):
         self.version_ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
         self._is_negotiated = True
         if session is not None:
-            await session.begin(self)
-            self._session, self._is_trusted = session, True
+            await self.authenticate(session)
 
     async def authenticate(self, session: SaslSession) -> None:
         """Prove who kproxy is, now and in time again; behind `negotiate`. Raises as `SaslSession.begin`."""
@@ -274,7 +274,8 @@ class BrokerClient(asyncio.BufferedProtocol):
         transport = self._open_transport()
         correlation_id = self._next_correlation_id()
         chunks = codecs.encode_request(api_key, version, correlation_id, client_id, message)
-        owed = self._owe(api_key, correlation_id, partial(_decoded, api_key, version), broker_wait_ms)
+        read = partial(_decoded, api_key, version)
+        owed = self._owe(correlation_id, (api_key, version), read, broker_wait_ms)
         transport.writelines(chunks)
         answer: Message = await owed.answer
         return answer
@@ -291,12 +292,12 @@ class BrokerClient(asyncio.BufferedProtocol):
         return self._last_correlation_id
 
     def _owe(
-        self, api_key: int, correlation_id: int, read: Callable[[memoryview], object], broker_wait_ms: int
+        self, correlation_id: int, api: tuple[int, int], read: Callable[[memoryview], object], wait_ms: int
     ) -> _OwedAnswer:
         loop = asyncio.get_running_loop()
-        timeout_ms = self._limits.request_timeout_ms + broker_wait_ms
-        timer = loop.call_later(timeout_ms / 1000, self._end_late, api_key, timeout_ms)
-        owed = _OwedAnswer(correlation_id, read, loop.create_future(), timer)
+        timeout_ms = self._limits.request_timeout_ms + wait_ms
+        timer = loop.call_later(timeout_ms / 1000, self._end_late, api[0], timeout_ms)
+        owed = _OwedAnswer(correlation_id, partial(throttle_ms_in, *api), read, loop.create_future(), timer)
         self._owed.append(owed)
         return owed
 
@@ -315,7 +316,7 @@ class BrokerClient(asyncio.BufferedProtocol):
         self._owed.popleft()
         owed.timer.cancel()
         self._is_trusted = self._is_negotiated
-        throttle_ms = getattr(answer, "throttle_time_ms", 0)
+        throttle_ms = owed.throttle_ms_in(frame) or getattr(answer, "throttle_time_ms", 0)
         if throttle_ms > 0:
             self._throttle.begin(throttle_ms)
             if self.on_throttled is not None:

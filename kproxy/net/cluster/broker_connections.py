@@ -134,7 +134,7 @@ class _Connection:
         self._dialler = dialler
         self._tasks = tasks
         self._client: BrokerClient | None = None
-        self._dialled: asyncio.Future[BrokerClient] | None = None
+        self._dialled: asyncio.Future[BrokerClient | BrokerFailure] | None = None
         self._dialling: asyncio.Task[None] | None = None
         self._awaiting_count = 0
 
@@ -166,11 +166,12 @@ class _Connection:
         self._awaiting_count += 1
         try:
             # Shared, so one caller that is cancelled must not end it for the others.
-            return await asyncio.shield(self._dialled)
-        except BrokerFailure as failure:
-            raise failure.again() from None
+            outcome = await asyncio.shield(self._dialled)
         finally:
             self._awaiting_count -= 1
+        if isinstance(outcome, BrokerFailure):
+            raise outcome.again()
+        return outcome
 
     def close(self) -> None:
         if self._client is not None:
@@ -184,7 +185,7 @@ class _Connection:
         dialled, self._dialled = self._dialled, None
         if dialled is not None and self._dialling is not None:
             if not dialled.done():
-                _fail(dialled, moved)
+                dialled.set_result(moved)
             self._dialling.cancel()
 
     @staticmethod
@@ -206,7 +207,7 @@ class _Connection:
             )
             raise type(last_failure)(last_failure.reason, detail)
 
-    async def _dial(self, dialled: asyncio.Future[BrokerClient]) -> None:
+    async def _dial(self, dialled: asyncio.Future[BrokerClient | BrokerFailure]) -> None:
         address, is_again = self._broker.address, self._client is not None
         try:
             self._client = await self._dialler.open(address, self._broker.note_error)
@@ -216,13 +217,13 @@ class _Connection:
             dialled.set_result(self._client)
         except BrokerFailure as failure:
             self._remember(failure)
-            _fail(dialled, failure)
+            dialled.set_result(failure)
 
-    def _give_up(self, dialled: asyncio.Future[BrokerClient]) -> None:
+    def _give_up(self, dialled: asyncio.Future[BrokerClient | BrokerFailure]) -> None:
         if self._dialled is dialled:
             self._dialled = None
         if not dialled.done():
-            _fail(dialled, BrokerFailure(CLOSED_BY_KPROXY, "kproxy is stopping"))
+            dialled.set_result(BrokerFailure(CLOSED_BY_KPROXY, "kproxy is stopping"))
 
     def _remember(self, failure: BrokerFailure) -> None:
         if self._broker.last_failure is None:
@@ -381,8 +382,3 @@ class _SurveyConnections:
 
     async def reader(self, node_id: int) -> BrokerClient:
         return await self._connections.surveyor(node_id)
-
-
-def _fail(dialled: asyncio.Future[BrokerClient], failure: BrokerFailure) -> None:
-    dialled.set_exception(failure)
-    dialled.exception()  # Marks it as seen: all who waited may have been cancelled meanwhile.

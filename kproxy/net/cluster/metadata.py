@@ -9,51 +9,46 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import BrokerEndpoint, Clock, PartitionLeader, TopicDescription
-from kproxy.net.cluster.broker_answers import answer_of_any_length
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
-from kproxy.net.cluster.contact import ClusterContact
+from kproxy.net.cluster.contact import Answered, ClusterContact
+from kproxy.net.cluster.leader_doubts import THE_BROKERS, Doubted, RepeatedDoubts
 from kproxy.net.cluster.metadata_looks import (
     LookAnswer,
     MetadataLook,
     MetadataLooks,
-    metadata_in,
+    ask_for_topics,
     require_usable,
-    version_with_topic_ids,
 )
 from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataRounds, MetadataTiming, in_requests
-from kproxy.net.cluster.second_opinions import (
-    MOST_WITNESSES,
-    WITNESS_TIMEOUT_MS,
-    ExpectedTopics,
-    Opinion,
-    contradictions,
-    denied_topics,
-    opinion_in,
-    undecided_names,
-)
+from kproxy.net.cluster.second_opinions import ExpectedTopics, SecondOpinions, denied_topics
 from kproxy.net.cluster.share_support import ShareSupport, probe_share_groups
 from kproxy.net.cluster.topic_questions import TopicQuestions
-from kproxy.net.cluster.view import ClusterBroker, ClusterView, TopicIdsMissing, ViewChanges
+from kproxy.net.cluster.view import (
+    ClusterBroker,
+    ClusterView,
+    TakenIn,
+    TopicIdsMissing,
+    ViewChanges,
+    in_portions,
+    require_ids,
+)
 from kproxy.net.counting import Counting
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import TopicId
 from kproxy.telemetry import logs
-from kproxy.wire.api_keys import ApiKey
-from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kproxy.wire.messages.metadata_request import MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
 
 Answer = TypeVar("Answer")
 
 log = logs.logger("net.cluster.metadata")
-
-FIRST_VERSION_ASKED_BY_TOPIC_ID: Final = 12
-"""Below it brokers refuse a request that names a topic by id, although responses carry ids."""
 
 
 class ClusterMetadataCache:
@@ -82,7 +77,7 @@ class ClusterMetadataCache:
         """Called after each full round: those of `metadata.max.age.ms` and of `refresh`."""
         self.last_failure: BrokerUnavailable | None = None
         """Why the last round failed; None when it did not."""
-        self._contact = ClusterContact(bootstrap_servers, connections)
+        self._contact = ClusterContact(bootstrap_servers, connections, clock)
         self._advertise = advertise
         self._clock = clock
         self._tasks = tasks
@@ -90,11 +85,14 @@ class ClusterMetadataCache:
         self._timing = timing = timing if timing is not None else MetadataTiming()
         self.view = ClusterView(unknown_ttl_ms=timing.unknown_ttl_ms)
         """What brokers said last, to be looked into."""
+        self._question = partial(ask_for_topics, self.view)
+        self._second_opinions = SecondOpinions(self._contact, self.view, self._question)
         # What kproxy asks for itself, leaders of the state log among it, never waits for what clients name.
         self._rounds = MetadataRounds(self._run, clock=clock, tasks=tasks, timing=timing)
         self._questions = TopicQuestions(self._run, self._is_unheard, clock=clock, tasks=tasks, timing=timing)
         self._refreshed_ms: int | None = None
         self._looks = MetadataLooks()
+        self._doubts = RepeatedDoubts(clock)
         self._contacted_ms: int | None = None
 
     # ------------------------------------------------ the ClusterMetadata port
@@ -182,6 +180,10 @@ class ClusterMetadataCache:
         """Ask for nothing else: the cheapest proof that the cluster answers. Raises BrokerUnavailable."""
         await self._rounds.join()
 
+    async def look_for_brokers(self) -> None:
+        """Ask as `ask_for_brokers`, because one is not where it was said to be; see `confirm` with 0."""
+        await self._look_up((THE_BROKERS,))
+
     def require_leader(self, topic: TopicDescription, partition: int) -> PartitionLeader:
         """Return the leader of a partition as last heard. Raises BrokerUnavailable when none is known."""
         leader = self.leader_of(topic.topic_id, partition)
@@ -197,18 +199,23 @@ class ClusterMetadataCache:
         """Return the id of the topic of that name in the cache, without asking."""
         return self.view.id_of(name)
 
-    async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
+    async def confirm(
+        self, topic_ids: Collection[TopicId], *, not_older_than_ms: int, is_in_line: bool = False
+    ) -> None:
         """Make sure that topics in the cache were seen under these ids less than `not_older_than_ms` ago; 0 asks.
 
-        Whoever goes by names afterwards knows that a topic deleted and created anew is not taken for the
-        old one. Topics not in the cache are nobody's concern here.
+        So none created anew is taken for the old one of its name; others are nobody's concern here. With 0 leaders are
+        doubted, in line (`MetadataRounds.join`): if nobody has said other since the last time, another broker is asked.
 
         Raises:
             BrokerUnavailable: it had to be asked, and nobody answers.
         """
         now_ms = self._clock.now_ms()
-        if stale := self.view.names_not_confirmed_after(topic_ids, now_ms - not_older_than_ms):
-            await self._rounds.join(names=stale)
+        stale = self.view.names_not_confirmed_after(topic_ids, now_ms - not_older_than_ms)
+        if stale and not_older_than_ms > 0:
+            await self._rounds.join(names=stale, is_in_line=is_in_line)
+        elif stale:
+            await self._look_up(topic_ids, names=stale)
 
     async def look(self, names: Collection[str], in_passing: Sequence[str] = ()) -> bool:
         """Ask for the brokers and for the topics of `names`, and take in what is different; cheap when nothing is.
@@ -252,6 +259,12 @@ class ClusterMetadataCache:
 
     # ------------------------------------------------ private
 
+    async def _look_up(self, doubted: Collection[Doubted], names: Collection[str] = ()) -> None:
+        if self._doubts.are_for_another(doubted):
+            self.ask_another_broker()
+        with self._doubts.looked_up(doubted):
+            await self._rounds.join(names=names, is_in_line=True)
+
     def _is_unheard(self, name_or_id: str | TopicId) -> bool:
         return self.view.is_unheard(name_or_id, self._clock.now_ms())
 
@@ -292,10 +305,10 @@ class ClusterMetadataCache:
 
     async def _ask(self, topics: list[MetadataRequestTopic], expected: ExpectedTopics) -> frozenset[TopicId]:
         """Ask, and return the `expected` topics that are gone."""
-        response = await self._contact.ask(partial(self._question, topics))
+        answered = await self._contact.ask_whom(partial(self._question, topics))
         asked_names = [topic.name for topic in topics if topic.name is not None]
-        undecided = await self._take_in(response, asked_names, expected)
-        return denied_topics(response, expected, undecided)
+        taken_in = await self._take_in(answered, asked_names, expected)
+        return denied_topics(answered.value, expected, taken_in.undecided)
 
     async def _look(self, look: MetadataLook) -> bool:
         async def question(client: BrokerClient) -> LookAnswer | None:
@@ -304,61 +317,53 @@ class ClusterMetadataCache:
                 require_usable(answer.response, client.peer, self.view.cluster_id)
             return answer
 
-        answer = await self._contact.ask(question)
+        answered = await self._contact.ask_whom(question)
+        answer = answered.value
         if look.is_compared:
             self._counting.count("metadata_looks", 1, "same" if answer is None else "different")
         if answer is None:
             return True
-        if await self._take_in(answer.response, look.names, {}):
+        response = Answered(answer.response, answered.node_id, answered.address)
+        taken_in = await self._take_in(response, look.names, {})
+        if taken_in.is_alone and not taken_in.undecided:
+            look.believe(answer, self.view)
+        else:
             look.forget()
-            return False
-        look.believe(answer, self.view)
-        return True
+        return not taken_in.undecided
 
     async def _take_in(
-        self, response: MetadataResponse, asked_names: Collection[str], expected: ExpectedTopics
-    ) -> frozenset[str]:
-        """Take in a broker's answer, but what others do not confirm of what is different in it: return these names."""
-        undecided = await self._undecided(response, asked_names, expected)
-        changes = self.view.absorb(
-            response, asked_names=asked_names, now_ms=self._clock.now_ms(), undecided=undecided
-        )
-        self._contact.learn(self.brokers)
-        self._tell(changes)
-        return undecided
+        self, answered: Answered[MetadataResponse], asked_names: Collection[str], expected: ExpectedTopics
+    ) -> TakenIn:
+        """Take in a broker's answer, but what others do not confirm of what is different in it.
 
-    async def _undecided(
-        self, response: MetadataResponse, asked_names: Collection[str], expected: ExpectedTopics
-    ) -> frozenset[str]:
-        opinion = opinion_in(response, asked_names)
-        doubtful = contradictions(opinion, self.view, expected)
-        if not doubtful:
-            return doubtful
-        topics = [MetadataRequestTopic(name=name) for name in sorted(doubtful)]
-        others = await self._contact.ask_others(
-            partial(self._question, topics),
-            first=response.controller_id,
-            most=MOST_WITNESSES,
-            timeout_ms=WITNESS_TIMEOUT_MS,
+        Others have turns in between when it tells of very many partitions; what they hear is younger. Raises
+        TopicIdsMissing where topics have no ids, after all else was taken in: brokers move there, too.
+        """
+        verdict = await self._second_opinions.on(answered, asked_names, expected)
+        now_ms, undecided, is_alone = self._clock.now_ms(), verdict.undecided, True
+        _, *later = in_portions(answered.value.topics, verdict.doubted)
+        names = frozenset(topic.name for topics in later for topic in topics if topic.name is not None)
+        self._tell(
+            self.view.absorb(
+                answered.value, asked_names=asked_names, now_ms=now_ms, undecided=undecided, later=names
+            )
         )
-        opinions: list[Opinion] = [opinion, *(opinion_in(other, doubtful) for other in others)]
-        undecided = undecided_names(doubtful, opinions, self.view, expected)
-        if undecided:
-            log.info("brokers_disagree_about_topics", topics=sorted(undecided)[:10], asked=len(opinions))
-        # What is known meanwhile is younger than this answer.
-        return undecided | (contradictions(opinion, self.view, expected) - doubtful)
-
-    async def _question(self, topics: list[MetadataRequestTopic], client: BrokerClient) -> MetadataResponse:
-        version = version_with_topic_ids(client)
-        if version < FIRST_VERSION_ASKED_BY_TOPIC_ID:
-            topics = [topic for topic in topics if topic.name is not None]
-        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-        response = await answer_of_any_length(client, ApiKey.METADATA, request, version, metadata_in)
-        require_usable(response, client.peer, self.view.cluster_id)
-        return response
+        if verdict.outvoted_by is not None:
+            self._tell(self.view.absorb_brokers(verdict.outvoted_by, now_ms))
+        for topics in later:
+            version = self.view.version
+            await let_others_go_on()
+            is_alone = is_alone and version == self.view.version
+            undecided |= self._second_opinions.younger(topics, expected)
+            self._tell(self.view.absorb_more(topics, now_ms=now_ms, undecided=undecided))
+        require_ids(answered.value.topics)
+        return TakenIn(undecided, is_alone)
 
     def _tell(self, changes: ViewChanges) -> None:
+        self._contact.learn(self.brokers)
+        self._doubts.settle(changes.moved_topics)
         if changes.are_brokers_changed:
+            self._doubts.settle((THE_BROKERS,))
             log.info("backing_brokers_changed", node_ids=sorted(self.view.brokers))
             for tell_brokers in self.on_brokers:
                 tell_brokers(self.brokers)

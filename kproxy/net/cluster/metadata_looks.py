@@ -7,9 +7,11 @@ changed the view in between.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, Self
 
 from kproxy.errors import BrokerUnavailable
+from kproxy.net.cluster.broker_answers import LONG_ANSWER_BYTES, answer_of_any_length, read_beside
 from kproxy.net.cluster.broker_client import CLIENT_ID, BrokerClient
 from kproxy.net.cluster.prepared_request import PreparedRequest
 from kproxy.net.cluster.view import ClusterView, TopicIdsMissing
@@ -23,11 +25,16 @@ from kproxy.wording import counted
 
 FIRST_VERSION_WITH_TOPIC_IDS: Final = 10
 
+FIRST_VERSION_ASKED_BY_TOPIC_ID: Final = 12
+"""Below it brokers refuse a request that names a topic by id, although responses carry ids."""
+
 TOPICS_PER_LOOK: Final = 1_000
-"""More are asked in several requests, so that decoding one answer does not hold the loop for long."""
+"""More are asked in several requests. How many partitions they have is not known at first: a long answer is decoded
+beside the loop, and taken in in portions."""
 
 PARTITIONS_PER_LOOK: Final = 5_000
-"""The same, as soon as it is known how many partitions the topics have; one topic is not divided."""
+"""The same, as soon as it is known how many partitions the topics have, so that one answer does not hold the loop for
+long; one topic is not divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,12 @@ class LookAnswer:
 
     response: MetadataResponse
     parts: LastingParts
+
+    @classmethod
+    def of(cls, frame: bytes | memoryview, version: int) -> Self:
+        """Decode it. Raises MalformedMessage."""
+        response = metadata_in(codecs.decode_response(ApiKey.METADATA, version, frame)[1])
+        return cls(response, LastingParts.of(frame, version))
 
 
 class MetadataLook:
@@ -57,15 +70,16 @@ class MetadataLook:
         if self._request is None or self._request.version != version:
             self._request = self._prepared(version)
 
-        def read(frame: memoryview) -> LookAnswer | None:
+        def read(frame: memoryview) -> LookAnswer | bytes | None:
             answer = self._answer if self._view_version == view.version else None
             if answer is not None and answer.are_those_of(frame, version):
                 return None
-            _, response = codecs.decode_response(ApiKey.METADATA, version, frame)
-            assert isinstance(response, MetadataResponse)
-            return LookAnswer(response, LastingParts.of(frame, version))
+            return bytes(frame) if len(frame) > LONG_ANSWER_BYTES else LookAnswer.of(frame, version)
 
-        return await client.repeat(self._request, read)
+        answer = await client.repeat(self._request, read)
+        if isinstance(answer, bytes):
+            return await read_beside(client, partial(LookAnswer.of, answer, version))
+        return answer
 
     def believe(self, answer: LookAnswer, view: ClusterView) -> None:
         """Take note that `view` holds what `answer` says."""
@@ -144,6 +158,23 @@ def _divided(look: MetadataLook, view: ClusterView) -> Sequence[MetadataLook]:
         parts[-1].append(name)
         room -= count
     return [MetadataLook(part) for part in parts]
+
+
+async def ask_for_topics(
+    view: ClusterView, topics: list[MetadataRequestTopic], client: BrokerClient
+) -> MetadataResponse:
+    """Return what a broker of the cluster of `view` says of `topics`, by name or by id where it can be asked by id.
+
+    Raises:
+        BrokerUnavailable: it does not answer, or nothing that can be used.
+    """
+    version = version_with_topic_ids(client)
+    if version < FIRST_VERSION_ASKED_BY_TOPIC_ID:
+        topics = [topic for topic in topics if topic.name is not None]
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    response = await answer_of_any_length(client, ApiKey.METADATA, request, version, metadata_in)
+    require_usable(response, client.peer, view.cluster_id)
+    return response
 
 
 def version_with_topic_ids(client: BrokerClient) -> int:

@@ -9,6 +9,7 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.waking_turns import WakingTurns
 from kproxy.share.identifiers import TopicId
 from kproxy.telemetry import logs
 
@@ -40,7 +41,8 @@ class MetadataTiming:
 class MetadataRound:
     """What is asked together. `is_full` means every topic in the cache as well."""
 
-    done: asyncio.Future[None]
+    done: asyncio.Future[BrokerUnavailable | None]
+    """Why it failed; None when it succeeded."""
     names: set[str] = field(default_factory=set)
     topic_ids: set[TopicId] = field(default_factory=set)
     expected: dict[TopicId, str] = field(default_factory=dict)
@@ -59,8 +61,7 @@ class MetadataRound:
     def fail(self, failure: BrokerUnavailable) -> None:
         """Tell everybody who joined, if nobody has told them anything yet."""
         if not self.done.done():
-            self.done.set_exception(failure)
-            self.done.exception()  # Marks it as seen: all who joined may be gone.
+            self.done.set_result(failure)
 
 
 class MetadataRounds:
@@ -86,6 +87,7 @@ class MetadataRounds:
         self._timing = timing
         self._next: MetadataRound | None = None
         self._current: MetadataRound | None = None
+        self._turns = WakingTurns()
         self._runner: asyncio.Task[None] | None = None
         self._began_ms: int | None = None
 
@@ -96,36 +98,55 @@ class MetadataRounds:
         topic_ids: Iterable[TopicId] = (),
         expected: Mapping[TopicId, str] | None = None,
         is_full: bool = False,
+        is_in_line: bool = False,
     ) -> Collection[TopicId]:
         """Return when a round that asks for all this has succeeded; the expected topics that are gone, anybody's.
 
-        Of topics that are `expected`, and asked for by name, the absence is not believed to one broker alone.
+        Of topics that are `expected`, and asked for by name, the absence is not believed to one broker alone. Of those
+        who are in line, as clients are, so many go on in a turn of the event loop (`WakingTurns`).
 
         Raises:
             BrokerUnavailable: it failed, or was not over after `max_wait_ms`.
         """
-        if self._tasks.is_closed:
-            raise BrokerUnavailable("kproxy is stopping")
-        if self._next is None:
-            self._next = MetadataRound(asyncio.get_running_loop().create_future())
-        joined = self._next
+        joined = self._next_round()
         joined.names.update(names)
         joined.topic_ids.update(topic_ids)
         joined.expected.update(expected or {})
         joined.is_full |= is_full
+        failure = await self._outcome_of(joined)
+        if is_in_line:
+            await self._turns.begin()
+        if failure is not None:
+            raise failure.again()
+        return joined.denied
+
+    async def run_one(self) -> None:
+        """Return when a round that begins from now on has succeeded, however long it takes.
+
+        Raises:
+            BrokerUnavailable: it failed.
+        """
+        failure = await asyncio.shield(self._next_round().done)
+        if failure is not None:
+            raise failure.again()
+
+    def _next_round(self) -> MetadataRound:
+        if self._tasks.is_closed:
+            raise BrokerUnavailable("kproxy is stopping")
+        if self._next is None:
+            self._next = MetadataRound(asyncio.get_running_loop().create_future())
         if self._runner is None:
             self._runner = self._tasks.spawn(self._run_all(), name="metadata rounds")
             self._runner.add_done_callback(self._stopped)
-        await self._end_of(joined)
-        return joined.denied
+        return self._next
 
-    async def _end_of(self, joined: MetadataRound) -> None:
+    async def _outcome_of(self, joined: MetadataRound) -> BrokerUnavailable | None:
         try:
             async with asyncio.timeout(self._timing.max_wait_ms / 1000):
                 # Shared, so one who is cancelled must not end it for the others.
-                await asyncio.shield(joined.done)
+                return await asyncio.shield(joined.done)
         except TimeoutError:
-            raise self.unanswered() from None
+            return self.unanswered()
 
     def unanswered(self) -> BrokerUnavailable:
         """Return what one is told who has waited for `max_wait_ms`."""

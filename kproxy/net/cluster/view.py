@@ -4,7 +4,7 @@ No I/O: responses and moments come in as arguments.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -33,6 +33,9 @@ MOST_MISSING: Final = 50_000
 
 MOST_LEFT: Final = 1_000
 """Brokers that the cluster does not name any more and that are remembered: those that it stopped naming last."""
+
+PARTITIONS_AT_ONCE: Final = 5_000
+"""Of how many partitions a response is taken in before others have a turn: some 5 ms. One topic is not divided."""
 
 MOST_FORGOTTEN: Final = 2_000
 """Of what was missing too long ago, with each answer, which tells of fewer."""
@@ -72,6 +75,14 @@ class ViewChanges:
     are_brokers_changed: bool = False
     moved_topics: set[TopicId] = field(default_factory=set)
     """Topics with another leader or leader epoch of a partition, new ones, and those that are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """What was not believed of a response, and whether nothing but it was taken in of what else it says."""
+
+    undecided: frozenset[str]
+    is_alone: bool
 
 
 class ClusterView:
@@ -197,19 +208,22 @@ class ClusterView:
         asked_names: Iterable[str],
         now_ms: int,
         undecided: Collection[str] = frozenset(),
+        later: Collection[str] = frozenset(),
     ) -> ViewChanges:
         """Take in a response to a question for `asked_names` (or for ids), and return what is different now.
 
-        A topic is dropped when the broker says that there is none of that name. One that it would not speak of, for
-        want of authorization or for any other error, stays as it was, and so does one whose name is `undecided`.
+        The topics of the names `later` are left for `absorb_more`.
 
-        Raises:
-            TopicIdsMissing: a topic has no id.
+        A topic is dropped when the broker says that there is none of that name. One that it would not speak of, for
+        want of authorization or for any other error, stays as it was, and so do one described without an id, for
+        `require_ids` to tell of, and one whose name is `undecided`; so do then the brokers, if any are known.
         """
-        changes = ViewChanges(are_brokers_changed=self._absorb_brokers(response, now_ms))
-        spoken_of = set(undecided)
+        is_list_believed = not undecided or not self.brokers
+        changes = ViewChanges(is_list_believed and self._absorb_brokers(response, now_ms))
+        spoken_of = {*undecided, *later}
+        left = frozenset(spoken_of)
         for topic in response.topics:
-            if topic.name is None or topic.name in undecided:
+            if topic.name is None or topic.name in left:
                 continue
             if _is_usable(topic):
                 self._absorb_topic(topic.name, topic, changes, now_ms)
@@ -221,6 +235,23 @@ class ClusterView:
                 self._bury(topic_id, changes, now_ms)
         if changes.are_brokers_changed or changes.moved_topics:
             self.version += 1
+        return changes
+
+    def absorb_more(
+        self, topics: Iterable[MetadataResponseTopic], *, now_ms: int, undecided: Collection[str]
+    ) -> ViewChanges:
+        """Take in topics of a response of which the rest was taken in before, but none that is `undecided`."""
+        changes = ViewChanges()
+        for topic in topics:
+            if topic.name is not None and topic.name not in undecided and _is_usable(topic):
+                self._absorb_topic(topic.name, topic, changes, now_ms)
+        self.version += bool(changes.moved_topics)
+        return changes
+
+    def absorb_brokers(self, response: MetadataResponse, now_ms: int) -> ViewChanges:
+        """Take in whom a response names as the brokers, and nothing of what it says of topics."""
+        changes = ViewChanges(are_brokers_changed=self._absorb_brokers(response, now_ms))
+        self.version += changes.are_brokers_changed
         return changes
 
     def _absorb_brokers(self, response: MetadataResponse, now_ms: int) -> bool:
@@ -241,10 +272,6 @@ class ClusterView:
     def _absorb_topic(
         self, name: str, topic: MetadataResponseTopic, changes: ViewChanges, now_ms: int
     ) -> None:
-        if topic.topic_id == ZERO_UUID:
-            raise TopicIdsMissing(
-                f"topic {name!r} has no id: share groups need topic ids (Kafka 2.8 and later)"
-            )
         topic_id = TopicId(topic.topic_id)
         before = self._by_id.get(topic_id)
         leaders = _leaders(topic.partitions, before.leaders if before is not None else [])
@@ -300,7 +327,43 @@ class ClusterView:
             del self._id_by_name[description.name]
 
 
+def in_portions(
+    topics: Iterable[MetadataResponseTopic], at_first: Collection[str]
+) -> Sequence[Sequence[MetadataResponseTopic]]:
+    """Return `topics` in portions of `PARTITIONS_AT_ONCE`; those without any and those named `at_first` come first."""
+    portions: list[list[MetadataResponseTopic]] = [[]]
+    room = PARTITIONS_AT_ONCE
+    for topic in topics:
+        count = len(topic.partitions)
+        if not count or topic.name in at_first:
+            portions[0].append(topic)
+            continue
+        if count > room and room < PARTITIONS_AT_ONCE:
+            portions.append([])
+            room = PARTITIONS_AT_ONCE
+        portions[-1].append(topic)
+        room -= count
+    return portions
+
+
+def require_ids(topics: Iterable[MetadataResponseTopic]) -> None:
+    """Return if all `topics` that a broker describes have ids.
+
+    Raises:
+        TopicIdsMissing: one has none.
+    """
+    for topic in topics:
+        if topic.topic_id == ZERO_UUID and topic.name is not None and _is_described(topic):
+            raise TopicIdsMissing(
+                f"topic {topic.name!r} has no id: share groups need topic ids (Kafka 2.8 and later)"
+            )
+
+
 def _is_usable(topic: MetadataResponseTopic) -> bool:
+    return topic.topic_id != ZERO_UUID and _is_described(topic)
+
+
+def _is_described(topic: MetadataResponseTopic) -> bool:
     # A topic just created is described, with its id, under LEADER_NOT_AVAILABLE by older brokers.
     return topic.error_code in {ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE} and bool(topic.partitions)
 

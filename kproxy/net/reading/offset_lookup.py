@@ -7,6 +7,7 @@ from kproxy.handlers.ports import LATEST_TIMESTAMP, PartitionLeader
 from kproxy.net.cluster.broker_answers import require_success
 from kproxy.net.cluster.broker_connections import ReadConnections
 from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.reading.log_identity import require_log_of
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.list_offsets_request import (
@@ -27,11 +28,17 @@ UNKNOWN_OFFSET: Final = -1
 
 
 class OffsetLookup:
-    """Finds offsets by timestamp, with one more try when the leader is not who it was thought to be."""
+    """Finds offsets by timestamp, with one more try when the leader is not who it was thought to be.
 
-    def __init__(self, *, metadata: ClusterMetadataCache, connections: ReadConnections) -> None:
+    Of those whose topics' names are confirmed together, so many go on in a turn, if it `is_in_line`.
+    """
+
+    def __init__(
+        self, *, metadata: ClusterMetadataCache, connections: ReadConnections, is_in_line: bool
+    ) -> None:
         self._metadata = metadata
         self._connections = connections
+        self._is_in_line = is_in_line
 
     async def find(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
         """Return the first offset from `timestamp` on, or the high watermark when no record is that young.
@@ -51,12 +58,16 @@ class OffsetLookup:
     async def _ask_leader(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
         await self._metadata.topic_with_id(topic_id)
         # ListOffsets goes by name in every version, so the name must still mean this topic.
-        await self._metadata.confirm({topic_id}, not_older_than_ms=NAME_TRUSTED_FOR_MS)
+        await self._metadata.confirm(
+            {topic_id}, not_older_than_ms=NAME_TRUSTED_FOR_MS, is_in_line=self._is_in_line
+        )
         topic = self._metadata.describe(topic_id)
         if topic is None:
             raise BrokerUnavailable(f"no topic is known that has the topic id {topic_id.hex()}")
         leader = self._metadata.require_leader(topic, partition)
         client = await self._connections.reader(leader.leader_id)
+        # And it must mean this topic to the leader, whatever the metadata say: on the same connection, before it.
+        await require_log_of(client, topic, partition, leader)
         request = _request(topic.name, partition, leader, timestamp)
         response = await client.request(ApiKey.LIST_OFFSETS, request)
         assert isinstance(response, ListOffsetsResponse)

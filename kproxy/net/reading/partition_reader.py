@@ -14,8 +14,6 @@ from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable, MalformedMessage
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
     OnEarly,
     PartitionData,
     PartitionLeader,
@@ -35,6 +33,7 @@ from kproxy.net.reading.fetch_topics import (
     fetch_topics,
     fetched_partitions,
 )
+from kproxy.net.reading.log_ranges import LogRanges
 from kproxy.net.reading.offset_lookup import NAME_TRUSTED_FOR_MS, UNKNOWN_OFFSET, OffsetLookup
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.telemetry import logs
@@ -85,12 +84,18 @@ class BrokerPartitionReader:
     A partition that its supposed leader disowns, and one whose leader does not answer, is looked up anew
     and read once more; if that fails too its result is NOT_LEADER_OR_FOLLOWER, upon which clients refresh
     and try again. A leader whose quotas are exceeded is not asked until the throttle time is over.
+    One that reads for clients `is_in_line`: of those whose topics' names are confirmed together, so many go on in a
+    turn of the event loop. What kproxy reads for itself, as its state log, waits behind no clients.
     """
 
-    def __init__(self, *, metadata: ClusterMetadataCache, connections: ReadConnections) -> None:
+    def __init__(
+        self, *, metadata: ClusterMetadataCache, connections: ReadConnections, is_in_line: bool = False
+    ) -> None:
         self._metadata = metadata
         self._connections = connections
-        self._offsets = OffsetLookup(metadata=metadata, connections=connections)
+        self._is_in_line = is_in_line
+        self._offsets = OffsetLookup(metadata=metadata, connections=connections, is_in_line=is_in_line)
+        self._ranges = LogRanges(metadata=metadata, connections=connections)
 
     async def read(
         self,
@@ -126,7 +131,7 @@ class BrokerPartitionReader:
             for position, data in zip(doubtful, again, strict=True):
                 results[position] = data
             self._doubt_metadata(reads, results)
-        await self._fill_in_ranges(reads, results)
+        await self._ranges.fill_in(reads, results)
         for data in results:
             data.error_code = told_code(data.error_code)
         return results
@@ -196,7 +201,9 @@ class BrokerPartitionReader:
         self, located: Sequence[_LocatedRead], results: list[PartitionData]
     ) -> Sequence[_LocatedRead]:
         topic_ids = {one.read.topic_id for one in located}
-        await self._metadata.confirm(topic_ids, not_older_than_ms=NAME_TRUSTED_FOR_MS)
+        await self._metadata.confirm(
+            topic_ids, not_older_than_ms=NAME_TRUSTED_FOR_MS, is_in_line=self._is_in_line
+        )
         gone = {topic_id for topic_id in topic_ids if self._metadata.describe(topic_id) is None}
         for one in located:
             if one.read.topic_id in gone:
@@ -231,7 +238,7 @@ class BrokerPartitionReader:
                 where = f"{one.topic.name}-{one.read.partition}"
                 results[one.position] = _data(partition, share.isolation, where=where)
 
-    # ------------------------------------------------ private: leaders in doubt, offsets out of range
+    # ------------------------------------------------ private: leaders in doubt
 
     def _doubt_metadata(self, reads: Sequence[PartitionRead], results: Sequence[PartitionData]) -> None:
         """A topic that its leaders do not know is deleted, or the broker that still describes it is behind."""
@@ -247,26 +254,6 @@ class BrokerPartitionReader:
         except BrokerUnavailable:
             return False
         return True
-
-    async def _fill_in_ranges(self, reads: Sequence[PartitionRead], results: Sequence[PartitionData]) -> None:
-        out_of_range = [
-            self._fill_in_range(read, data)
-            for read, data in zip(reads, results, strict=True)
-            if data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE
-        ]
-        await _all_of(out_of_range)
-
-    async def _fill_in_range(self, read: PartitionRead, data: PartitionData) -> None:
-        try:
-            if data.log_start_offset == UNKNOWN_OFFSET:
-                earliest = await self.find_offset(read.topic_id, read.partition, EARLIEST_TIMESTAMP)
-                data.log_start_offset = earliest
-            if data.high_watermark == UNKNOWN_OFFSET:
-                latest = await self.find_offset(read.topic_id, read.partition, LATEST_TIMESTAMP)
-                data.high_watermark = data.last_stable_offset = latest
-        except BrokerUnavailable as failure:
-            log.debug("range_lookup_failed", partition=read.partition, detail=failure)
-            data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def _is_doubtful(data: PartitionData) -> bool:

@@ -187,6 +187,8 @@ async def test_a_failed_dialling_is_told_to_all_who_waited_each_in_an_exception_
         "unreachable"
     ] * 3
     assert len({id(outcome) for outcome in outcomes}) == 3
+    # The one that is kept would refer to what any of them was handling, and that to those before it.
+    assert [outcome.__context__ for outcome in outcomes if isinstance(outcome, BrokerFailure)] == [None] * 3
     await broker.start()
 
 

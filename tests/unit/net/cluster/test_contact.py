@@ -1,6 +1,7 @@
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 import pytest
 
@@ -9,20 +10,20 @@ from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.net.broker_failures import AuthenticationExpected
 from kproxy.net.cluster import contact as contact_module
 from kproxy.net.cluster.broker_client import BrokerClient
-from kproxy.net.cluster.contact import ClusterContact
+from kproxy.net.cluster.contact import FORMER_VOICE_MS, ClusterContact
 from kproxy.net.cluster.view import TopicIdsMissing
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
 from tests.event_loops import async_fixture
 from tests.in_memory.answering_broker import AnsweringBroker, Reply
+from tests.in_memory.manual_clock import ManualClock
+from tests.unit.net.cluster.few_brokers import (
+    brokers,
+    one_of_three_brokers,
+    one_of_two_bootstrap_servers,
+    three_brokers,
+)
 from tests.worlds.backing import Backing, ask, broker_that, cluster_named, never
-
-
-def brokers(*running: AnsweringBroker) -> list[BackingBroker]:
-    return [
-        BackingBroker(node_id, broker.address.host, broker.address.port)
-        for node_id, broker in enumerate(running, start=1)
-    ]
 
 
 @async_fixture
@@ -41,7 +42,7 @@ async def second() -> AsyncIterator[AnsweringBroker]:
 async def contact(first: AnsweringBroker, second: AnsweringBroker) -> AsyncIterator[ClusterContact]:
     bootstrap_servers = [first.address, second.address]
     async with Backing(bootstrap_servers) as backing:
-        yield ClusterContact(bootstrap_servers, backing.connections)
+        yield ClusterContact(bootstrap_servers, backing.connections, backing.clock)
 
 
 async def test_the_bootstrap_servers_are_asked_in_their_order(
@@ -193,21 +194,6 @@ async def test_a_cluster_that_is_unfit_is_not_asked_a_second_time(
 # ---- second opinions
 
 
-@asynccontextmanager
-async def three_brokers() -> AsyncIterator[tuple[ClusterContact, list[AnsweringBroker]]]:
-    """The first one answered last."""
-    async with (
-        broker_that(lambda _: cluster_named("1")) as first,
-        broker_that(lambda _: cluster_named("2")) as second,
-        broker_that(lambda _: cluster_named("3")) as third,
-        Backing([first.address]) as backing,
-    ):
-        contact = ClusterContact([first.address], backing.connections)
-        contact.learn(brokers(first, second, third))
-        await contact.ask(ask)
-        yield contact, [first, second, third]
-
-
 @pytest.mark.parametrize(
     ("first", "most", "expected"), [(3, 1, {"3"}), (1, 1, {"2"}), (-1, 2, {"2", "3"}), (3, 9, {"2", "3"})]
 )
@@ -215,11 +201,11 @@ async def test_others_than_the_one_that_answered_last_are_asked_for_their_opinio
     first: int, most: int, expected: set[str]
 ) -> None:
     async with three_brokers() as (contact, _):
-        answers = await contact.ask_others(ask, first=first, most=most, timeout_ms=5_000)
+        answers = await contact.ask_others(ask, than=1, first=first, most=most, timeout_ms=5_000)
         assert set(answers) == expected
 
 
-async def test_others_that_are_away_or_say_nothing_are_left_out() -> None:
+async def test_for_others_that_are_away_or_say_nothing_stands_nothing() -> None:
     async with three_brokers() as (contact, [_, second, _third]):
         # Given
         await second.stop()
@@ -231,11 +217,80 @@ async def test_others_that_are_away_or_say_nothing_are_left_out() -> None:
             return answer
 
         # When
-        answers = await contact.ask_others(unless_third, first=2, most=2, timeout_ms=50)
+        answers = await contact.ask_others(unless_third, than=1, first=2, most=2, timeout_ms=50)
 
         # Then
-        assert answers == []
+        assert answers == [None, None]
         await second.start()
+
+
+async def opinions(contact: ClusterContact, *, than: int | None) -> list[str | None]:
+    return sorted(
+        await contact.ask_others(ask, than=than, first=-1, most=2, timeout_ms=5_000),
+        key=lambda answer: answer or "",
+    )
+
+
+async def test_whoever_answered_has_no_second_voice_although_another_answered_later() -> None:
+    async with three_brokers() as (contact, _):
+        assert await opinions(contact, than=3) == ["1", "2"]
+
+
+async def test_whose_answer_it_was_is_told_also_where_a_bootstrap_server_gave_it() -> None:
+    async with three_brokers() as (contact, [first, second, third]):
+        met = await contact.ask_whom(ask)
+        contact.learn(brokers(second, third)[:1])
+        contact.learn([BackingBroker(7, first.address.host, first.address.port)])
+        assert (met.node_id, (await contact.ask_whom(ask)).node_id) == (1, 7)
+
+
+async def test_for_an_answer_of_a_bootstrap_server_that_may_be_any_broker_one_more_is_silent() -> None:
+    async with three_brokers() as (contact, _):
+        assert await opinions(contact, than=None) == [None, "1", "2"]
+
+
+async def test_brokers_that_are_not_named_any_more_have_a_voice_for_some_minutes_and_longer_while_they_answer() -> (
+    None
+):
+    clock = ManualClock()
+    async with one_of_three_brokers(clock) as (contact, [_, second, _third]):
+        # When
+        at_first = await opinions(contact, than=1)
+        clock.advance(FORMER_VOICE_MS - 1)
+        await second.stop()
+        later = await opinions(contact, than=1)
+        clock.advance(1)
+        silent_for_long = await opinions(contact, than=1)
+
+        # Then
+        assert (at_first, later, silent_for_long) == (["2", "3"], [None, "3"], ["3"])
+        await second.start()
+
+
+async def test_a_broker_has_no_voice_at_an_address_where_another_one_lives_now() -> None:
+    async with one_of_three_brokers(ManualClock()) as (contact, [first, second, _third]):
+        moved = BackingBroker(4, second.address.host, second.address.port)
+        contact.learn([*brokers(first), moved])
+        assert await opinions(contact, than=1) == ["2", "3"]
+        assert await opinions(contact, than=4) == ["1", "3"]
+
+
+async def test_the_bootstrap_servers_tell_how_many_brokers_are_still_to_be_met_for_some_minutes() -> None:
+    clock = ManualClock()
+    async with (
+        broker_that(lambda _: cluster_named("1")) as first,
+        broker_that(lambda _: cluster_named("2")) as second,
+        Backing([first.address]) as backing,
+    ):
+        contact = ClusterContact([first.address] * 3, backing.connections, clock)
+        contact.learn(brokers(first))
+        alone = await opinions(contact, than=1)
+        contact.learn(brokers(first, second))
+        of_two = await opinions(contact, than=1)
+        clock.advance(FORMER_VOICE_MS)
+        later = await opinions(contact, than=1)
+
+    assert (alone, of_two, later) == ([None, None], [None, "2"], ["2"])
 
 
 async def test_a_broker_may_answer_although_others_have_said_meanwhile_that_it_left(
@@ -274,3 +329,58 @@ async def test_a_broker_may_answer_although_no_broker_is_known_any_more(
 
     # Then
     assert answer == "1"
+
+
+@pytest.mark.parametrize(
+    ("world", "pass_count", "next_one"),
+    [
+        pytest.param(three_brokers, 1, "2", id="another one is known"),
+        pytest.param(three_brokers, 2, "3", id="another one was passed on from since"),
+        pytest.param(partial(one_of_three_brokers, ManualClock()), 1, "2", id="others were known lately"),
+    ],
+)
+async def test_what_a_broker_was_asked_before_it_was_passed_on_from_does_not_bring_it_back(
+    world: Callable[[], AbstractAsyncContextManager[tuple[ClusterContact, list[AnsweringBroker]]]],
+    pass_count: int,
+    next_one: str,
+) -> None:
+    async with world() as (contact, [first, *_]):
+        # Given
+        may_answer = asyncio.Event()
+
+        async def ask_late(client: BrokerClient) -> str | None:
+            answer = await ask(client)
+            await may_answer.wait()
+            return answer
+
+        async with asyncio.TaskGroup() as tasks:
+            early = tasks.create_task(contact.ask(ask_late, is_repeatable=False))
+            count = len(first.asked(ApiKey.METADATA))
+            await first.until_asked(ApiKey.METADATA, count + 1)
+
+            # When
+            for _ in range(pass_count):
+                contact.pass_on()
+            may_answer.set()
+
+        # Then
+        assert early.result() == "1"
+        assert await contact.ask(ask) == next_one
+
+
+async def test_the_answer_of_a_broker_that_has_left_meanwhile_does_not_end_the_search_for_others() -> None:
+    async with one_of_two_bootstrap_servers() as (contact, [first, second]):
+        # Given
+        left, stays = BackingBroker(3, first.address.host, first.address.port), brokers(first)
+        contact.learn([*stays, left])
+
+        async def question(client: BrokerClient) -> str | None:
+            contact.learn(stays)
+            return await ask(client)
+
+        # When
+        await contact.ask(question)
+
+        # Then
+        assert await contact.ask(ask) == "2"
+        assert len(second.asked(ApiKey.METADATA)) == 1

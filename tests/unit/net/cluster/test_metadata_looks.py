@@ -1,8 +1,8 @@
 """Looks at the topics of share groups: cheap while nothing changes, and never wrong about what did."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import Collection
 from functools import partial
 from itertools import cycle
 
@@ -11,13 +11,13 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import PartitionLeader, TopicDescription
-from kproxy.net.cluster import metadata_looks
+from kproxy.net.cluster import metadata_looks, view
 from kproxy.net.cluster.metadata_looks import TOPICS_PER_LOOK, MetadataLooks
 from kproxy.net.cluster.view import ClusterView
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
-from kproxy.wire.codecs import DecodedRequest
-from tests.in_memory.answering_broker import Answer, Reply
+from kproxy.wire.codecs import Message
+from kproxy.wire.messages.metadata_response import MetadataResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.worlds.backing import ORDERS, PAYMENTS, Backing
 
@@ -121,10 +121,7 @@ async def test_topics_of_many_partitions_are_looked_at_in_several_requests_once_
 
     async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
         # Given
-        counts = {"a": 2, "b": 3, "c": 4, "d": 9}
-        for name, count in counts.items():
-            cluster.create_topic(name, TopicId(name.encode() * 16), partition_count=count)
-        names = frozenset(counts)
+        names = four_topics(cluster)
         await backing.metadata.look(names)
         before = len(cluster.asked(ApiKey.METADATA))
 
@@ -171,6 +168,89 @@ def test_looks_that_became_small_are_put_together() -> None:
     assert [look.names for look in after] == [sorted(few | {"new"})]
 
 
+def four_topics(cluster: ScriptedCluster) -> frozenset[str]:
+    """Create them, with 18 partitions together."""
+    counts = {"a": 2, "b": 3, "c": 4, "d": 9}
+    for name, count in counts.items():
+        cluster.create_topic(name, TopicId(name.encode() * 16), partition_count=count)
+    return frozenset(counts)
+
+
+async def test_an_answer_about_many_partitions_is_taken_in_in_several_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(view, "PARTITIONS_AT_ONCE", 5)
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        # Given
+        names = four_topics(cluster)
+        told: list[set[str]] = []
+        backing.metadata.on_topics.append(lambda ids: told.append({name[:1].decode() for name in ids}))
+
+        # When
+        for _ in range(2):
+            await backing.metadata.look(names)
+
+        # Then
+        assert told == [{"a", "b"}, {"c"}, {"d"}]
+        assert looks(backing) == (1, 1)
+
+
+async def test_what_was_heard_between_two_portions_of_an_answer_is_younger_and_the_next_one_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(view, "PARTITIONS_AT_ONCE", 5)
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        # Given
+        names, seen = four_topics(cluster), backing.metadata.view
+        await backing.metadata.look(names)
+        d = TopicId(b"d" * 16)
+
+        def hear_that_d_is_gone(_: Collection[TopicId]) -> None:
+            backing.metadata.on_topics.clear()
+            younger = MetadataResponse(cluster_id=seen.cluster_id)
+            changes = partial(seen.absorb, younger, asked_names=["d"], now_ms=backing.clock.now_ms())
+            asyncio.get_running_loop().call_soon(changes)
+
+        backing.metadata.on_topics.append(hear_that_d_is_gone)
+        cluster.lead(TopicId(b"a" * 16), 0, 1)
+
+        # When
+        is_settled = await backing.metadata.look(names)
+
+        # Then
+        assert not is_settled
+        assert backing.metadata.describe(d) is None
+        assert backing.metadata.describe(TopicId(b"c" * 16)) is not None
+        same_before, _ = looks(backing)
+        await backing.metadata.look(frozenset(names))
+        assert looks(backing)[0] == same_before
+
+
+async def test_a_long_answer_is_decoded_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_looks, "LONG_ANSWER_BYTES", 100)
+    threads: list[int] = []
+    decoded = metadata_looks.metadata_in
+
+    def decoded_somewhere(message: Message) -> MetadataResponse:
+        threads.append(threading.get_ident())
+        return decoded(message)
+
+    monkeypatch.setattr(metadata_looks, "metadata_in", decoded_somewhere)
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        # Given
+        names = four_topics(cluster)
+
+        # When
+        for _ in range(2):
+            await backing.metadata.look(names)
+
+        # Then
+        assert len(threads) == 1
+        assert threads[0] != threading.get_ident()
+        assert looks(backing) == (1, 1)
+        assert backing.metadata.describe(TopicId(b"d" * 16)) == TopicDescription(TopicId(b"d" * 16), "d", 9)
+
+
 async def test_a_topic_that_is_looked_for_in_passing_is_found_and_asked_for_once() -> None:
     # Given
     async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
@@ -202,62 +282,19 @@ async def test_a_look_that_nobody_answers_fails_and_says_so_once_it_succeeds_aga
         assert backing.metadata.last_failure is not None
 
 
-# ---- brokers that are behind
-
-
-async def test_a_topic_that_a_broker_does_not_know_yet_stays_when_the_others_know_it() -> None:
+async def test_a_read_that_a_broker_refuses_for_an_unknown_topic_makes_kproxy_look() -> None:
     # Given
-    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-        cluster.fall_behind(2)
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
         cluster.create_topic("orders", ORDERS)
         await backing.metadata.look(NAMES)
-        await cluster.brokers[1].stop()
-
-        # When
-        await backing.metadata.look(NAMES)
-
-        # Then
-        assert backing.metadata.describe(ORDERS) is not None
-        assert await backing.metadata.missing_topics({ORDERS: "orders"}) == []
-        cluster.catch_up(2)
-        await backing.metadata.look(NAMES)
-        assert backing.metadata.describe(ORDERS) is not None
-
-
-async def test_a_topic_that_was_deleted_is_gone_although_one_broker_still_knows_it() -> None:
-    # Given
-    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-        cluster.create_topic("orders", ORDERS)
-        await backing.metadata.look(NAMES)
-        cluster.fall_behind(3)
         cluster.delete_topic(ORDERS)
 
         # When
-        await backing.metadata.look(NAMES)
+        data = await backing.read_one(ORDERS, 0, 0)
 
         # Then
+        assert data.error_code is ErrorCode.UNKNOWN_TOPIC_ID
         assert backing.metadata.describe(ORDERS) is None
-        assert await backing.metadata.missing_topics({ORDERS: "orders"}) == [ORDERS]
-
-
-async def test_a_topic_that_is_gone_is_not_brought_back_by_one_broker_that_still_knows_it() -> None:
-    # Given
-    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-        cluster.create_topic("orders", ORDERS)
-        await backing.metadata.look(NAMES)
-        cluster.fall_behind(2)
-        cluster.create_topic("orders", NEW_ORDERS)
-        await backing.metadata.look(NAMES)
-        asked_first = [node_id for node_id in (1, 2, 3) if cluster.brokers[node_id].asked(ApiKey.METADATA)]
-        await cluster.brokers[1].stop()
-
-        # When
-        await backing.metadata.look(NAMES)
-
-        # Then
-        assert 1 in asked_first
-        assert backing.metadata.describe(ORDERS) is None
-        assert backing.metadata.describe(NEW_ORDERS) is not None
 
 
 async def test_a_broker_that_still_knows_a_topic_which_its_leader_does_not_know_is_not_asked_first_any_more() -> (
@@ -280,97 +317,3 @@ async def test_a_broker_that_still_knows_a_topic_which_its_leader_does_not_know_
         assert still_there
         assert data.error_code is ErrorCode.UNKNOWN_TOPIC_ID
         assert backing.metadata.describe(ORDERS) is None
-
-
-async def test_after_a_restart_what_groups_expect_is_not_gone_because_one_broker_has_not_heard_of_it() -> (
-    None
-):
-    # Given
-    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-        cluster.fall_behind(1)
-        cluster.create_topic("orders", ORDERS)
-        await backing.metadata.refresh()
-
-        # When
-        missing = await backing.metadata.missing_topics({ORDERS: "orders", PAYMENTS: "payments"})
-
-        # Then
-        assert missing == [PAYMENTS]
-
-
-async def test_a_read_that_a_broker_refuses_for_an_unknown_topic_makes_kproxy_look() -> None:
-    # Given
-    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-        cluster.create_topic("orders", ORDERS)
-        await backing.metadata.look(NAMES)
-        cluster.delete_topic(ORDERS)
-
-        # When
-        data = await backing.read_one(ORDERS, 0, 0)
-
-        # Then
-        assert data.error_code is ErrorCode.UNKNOWN_TOPIC_ID
-        assert backing.metadata.describe(ORDERS) is None
-
-
-@asynccontextmanager
-async def held_metadata(cluster: ScriptedCluster, *node_ids: int) -> AsyncIterator[asyncio.Event]:
-    """Let these brokers answer Metadata only when the event is set."""
-    may_answer = asyncio.Event()
-    for node_id in node_ids:
-        broker = cluster.brokers[node_id]
-        broker.answers[ApiKey.METADATA] = partial(_answer_late, broker.answers[ApiKey.METADATA], may_answer)
-    try:
-        yield may_answer
-    finally:
-        may_answer.set()
-
-
-async def _answer_late(answer: Answer, may_answer: asyncio.Event, request: DecodedRequest) -> Reply:
-    await may_answer.wait()
-    reply = answer(request)
-    return await reply if isinstance(reply, Awaitable) else reply
-
-
-async def test_a_topic_is_not_gone_because_a_look_at_a_broker_that_is_behind_was_answered_in_between() -> (
-    None
-):
-    """What groups have state of is deleted when it is gone."""
-    # Given
-    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-        cluster.fall_behind(1)
-        cluster.create_topic("orders", ORDERS)
-        await backing.metadata.refresh()
-        async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
-            missing = tasks.create_task(backing.metadata.missing_topics({ORDERS: "orders"}))
-            for node_id in (2, 3):
-                await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
-
-            # When
-            await backing.metadata.look(NAMES)
-            may_answer.set()
-
-        # Then
-        assert missing.result() == []
-
-
-async def test_what_was_heard_while_others_were_asked_is_not_undone_by_the_older_answer() -> None:
-    # Given
-    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-        cluster.create_topic("payments", PAYMENTS)
-        await backing.metadata.look(frozenset({"payments"}))
-        cluster.delete_topic(PAYMENTS)
-        async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
-            look = tasks.create_task(backing.metadata.look(NAMES))
-            for node_id in (2, 3):
-                await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
-            cluster.create_topic("orders", ORDERS)
-
-            # When
-            await backing.metadata.topics_named({"orders"})
-            may_answer.set()
-
-        # Then
-        assert not look.result()
-        assert backing.metadata.describe(ORDERS) is not None
-        assert backing.metadata.describe(PAYMENTS) is None

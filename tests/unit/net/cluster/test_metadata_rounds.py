@@ -1,5 +1,7 @@
 import asyncio
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -7,6 +9,7 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataRounds, MetadataTiming
 from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.waking_turns import MOST_IN_A_TURN
 from tests.worlds.backing import ORDERS, PAYMENTS
 
 
@@ -53,6 +56,102 @@ async def test_those_who_ask_while_a_round_is_under_way_share_the_next_one() -> 
 
     # Then
     assert rounds.asked == [(["a"], [], False), (["b", "c"], [ORDERS, PAYMENTS], True)]
+
+
+async def test_a_failure_that_is_told_to_many_never_comes_to_refer_to_those_before_it() -> None:
+    """Who is told of one round's failure, and asks again while it handles that, is told of the next one's."""
+    # Given
+    rounds = Rounds()
+    rounds.failure, rounds.may_end = BrokerUnavailable("the first one"), asyncio.Event()
+    first, second = rounds.failure, BrokerUnavailable("the second one")
+    told: list[BrokerUnavailable] = []
+
+    async def ask_twice() -> None:
+        try:
+            await rounds.rounds.join()
+        except BrokerUnavailable:
+            rounds.failure = second
+            try:
+                await rounds.rounds.join()
+            except BrokerUnavailable as again:
+                told.append(again)
+
+    # When
+    rounds.may_end.set()
+    await asyncio.gather(ask_twice(), ask_twice())
+
+    # Then
+    assert [str(each) for each in told] == ["the second one"] * 2
+    assert told[0] is not told[1]
+    assert (first.__context__, second.__context__) == (None, None)
+
+
+@pytest.mark.parametrize("failure", [None, BrokerUnavailable("nobody answers")])
+async def test_of_very_many_who_share_a_round_only_so_many_go_on_in_a_turn(
+    failure: BrokerUnavailable | None,
+) -> None:
+    # Given
+    rounds = Rounds()
+    rounds.failure = failure
+    turn, gone_on_in = 0, Counter[int]()
+
+    async def join() -> None:
+        with suppress(BrokerUnavailable):
+            await rounds.rounds.join(names={"a"}, is_in_line=True)
+        gone_on_in[turn] += 1
+
+    async with asyncio.TaskGroup() as callers:
+        for _ in range(100):
+            callers.create_task(join())
+        await rounds.has_begun.wait()
+
+        # When
+        rounds.may_end.set()
+        while gone_on_in.total() < 100:
+            await asyncio.sleep(0)
+            turn += 1
+
+    # Then
+    assert len(rounds.asked) == 1
+    assert max(gone_on_in.values()) <= MOST_IN_A_TURN
+
+
+async def test_who_is_not_in_line_goes_on_before_very_many_who_are() -> None:
+    # Given
+    rounds, order = Rounds(), list[str]()
+
+    async def join(who: str, *, is_in_line: bool) -> None:
+        await rounds.rounds.join(names={"a"}, is_in_line=is_in_line)
+        order.append(who)
+
+    async with asyncio.TaskGroup() as callers:
+        for _ in range(100):
+            callers.create_task(join("a fetch", is_in_line=True))
+        callers.create_task(join("the state log", is_in_line=False))
+        await rounds.has_begun.wait()
+
+        # When
+        rounds.may_end.set()
+
+    # Then
+    assert order.index("the state log") <= MOST_IN_A_TURN
+
+
+async def test_a_round_that_is_run_is_waited_for_however_long_it_takes() -> None:
+    # Given
+    rounds = Rounds(max_wait_ms=1)
+    async with asyncio.TaskGroup() as callers:
+        run = callers.create_task(rounds.rounds.run_one())
+        with pytest.raises(BrokerUnavailable, match="did not answer within 1 ms"):
+            await rounds.rounds.join()
+
+        # When
+        was_done = run.done()
+        rounds.may_end.set()
+
+    # Then
+    assert not was_done
+    assert len(rounds.asked) == 1
 
 
 async def test_who_asks_in_the_turn_after_the_last_round_is_answered_by_another_one() -> None:

@@ -1,20 +1,31 @@
 """What is believed of a topic when brokers say different things."""
 
+import asyncio
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
+from kproxy.net.cluster import contact
 from kproxy.net.cluster.second_opinions import (
     Opinion,
     contradictions,
     denied_topics,
+    majority_against,
     opinion_in,
     undecided_names,
 )
 from kproxy.share.identifiers import TopicId
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+from tests.in_memory.scripted_cluster import ScriptedCluster
+from tests.worlds.backing import ORDERS, PAYMENTS, Backing
+from tests.worlds.brokers_behind import held_metadata, name_itself_alone
 
 OLD = TopicId(b"topic-id-old....")
 NEW = TopicId(b"topic-id-new....")
+
+NAMES = frozenset({"orders", "payments"})
+NEW_ORDERS = TopicId(b"topic-id-orders2")
 
 
 class Known:
@@ -104,6 +115,42 @@ def test_a_broker_that_does_not_say_has_no_voice() -> None:
 
 
 @pytest.mark.parametrize(
+    ("others", "is_decided"),
+    [
+        pytest.param([], True, id="there is no other broker"),
+        pytest.param([{}], False, id="the only other one is silent"),
+        pytest.param([{}, {}], False, id="both others are"),
+        pytest.param([{"orders": None}, {}], True, id="one of them agrees"),
+        pytest.param([{"orders": OLD}, {}], False, id="one of them still knows it"),
+    ],
+)
+def test_that_the_topic_of_a_state_is_gone_is_not_believed_while_others_are_silent(
+    others: list[Opinion], *, is_decided: bool
+) -> None:
+    opinions: list[Opinion] = [{"orders": None}, *others]
+
+    undecided = undecided_names({"orders"}, opinions, Known(None), {"orders": {OLD}})
+
+    assert undecided == (frozenset() if is_decided else {"orders"})
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        pytest.param([{"orders": OLD}, {"orders": OLD}], 1, id="both others say the same"),
+        pytest.param([{}, {"orders": OLD}, {"orders": OLD}], 2, id="one is silent"),
+        pytest.param([{"orders": OLD}], None, id="one against one"),
+        pytest.param([{"orders": OLD}, {"orders": NEW}], None, id="each says something else"),
+        pytest.param([{}, {}], None, id="all others are silent"),
+    ],
+)
+def test_whoever_is_outvoted_is_told_by_whom(others: list[Opinion], expected: int | None) -> None:
+    opinions: list[Opinion] = [{"orders": None}, *others]
+
+    assert majority_against({"orders"}, opinions) == expected
+
+
+@pytest.mark.parametrize(
     ("answer", "is_denied"),
     [
         pytest.param(MetadataResponseTopic(name="orders", topic_id=OLD), False, id="it is there"),
@@ -135,3 +182,209 @@ def test_what_is_undecided_is_not_denied() -> None:
     response = MetadataResponse(topics=[MetadataResponseTopic(name="orders", topic_id=NEW)])
 
     assert denied_topics(response, {"orders": [OLD]}, undecided={"orders"}) == frozenset()
+
+
+# ---- as the metadata ask
+
+
+async def test_a_topic_that_a_broker_does_not_know_yet_stays_when_the_others_know_it() -> None:
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.fall_behind(2)
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.look(NAMES)
+        await cluster.brokers[1].stop()
+
+        # When
+        await backing.metadata.look(NAMES)
+
+        # Then
+        assert backing.metadata.describe(ORDERS) is not None
+        assert await backing.metadata.missing_topics({ORDERS: "orders"}) == []
+        cluster.catch_up(2)
+        await backing.metadata.look(NAMES)
+        assert backing.metadata.describe(ORDERS) is not None
+
+
+async def test_a_topic_that_was_deleted_is_gone_although_one_broker_still_knows_it() -> None:
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.look(NAMES)
+        cluster.fall_behind(3)
+        cluster.delete_topic(ORDERS)
+
+        # When
+        await backing.metadata.look(NAMES)
+
+        # Then
+        assert backing.metadata.describe(ORDERS) is None
+        assert await backing.metadata.missing_topics({ORDERS: "orders"}) == [ORDERS]
+
+
+async def test_a_topic_that_is_gone_is_not_brought_back_by_one_broker_that_still_knows_it() -> None:
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.look(NAMES)
+        cluster.fall_behind(2)
+        cluster.create_topic("orders", NEW_ORDERS)
+        await backing.metadata.look(NAMES)
+        asked_first = [node_id for node_id in (1, 2, 3) if cluster.brokers[node_id].asked(ApiKey.METADATA)]
+        await cluster.brokers[1].stop()
+
+        # When
+        await backing.metadata.look(NAMES)
+
+        # Then
+        assert 1 in asked_first
+        assert backing.metadata.describe(ORDERS) is None
+        assert backing.metadata.describe(NEW_ORDERS) is not None
+
+
+async def test_after_a_restart_what_groups_expect_is_not_gone_because_one_broker_has_not_heard_of_it() -> (
+    None
+):
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.fall_behind(1)
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.refresh()
+
+        # When
+        missing = await backing.metadata.missing_topics({ORDERS: "orders", PAYMENTS: "payments"})
+
+        # Then
+        assert missing == [PAYMENTS]
+
+
+async def test_a_topic_is_not_gone_because_a_look_at_a_broker_that_is_behind_was_answered_in_between() -> (
+    None
+):
+    """What groups have state of is deleted when it is gone."""
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.fall_behind(1)
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.refresh()
+        for node_id in (2, 3):  # who asks them gives up after half a second, which dialling may take
+            await backing.connections.control(node_id)
+        async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
+            missing = tasks.create_task(backing.metadata.missing_topics({ORDERS: "orders"}))
+            for node_id in (2, 3):
+                await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
+
+            # When
+            await backing.metadata.look(NAMES)
+            may_answer.set()
+
+        # Then
+        assert missing.result() == []
+
+
+async def test_what_was_heard_while_others_were_asked_is_not_undone_by_the_older_answer() -> None:
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("payments", PAYMENTS)
+        await backing.metadata.look(frozenset({"payments"}))
+        cluster.delete_topic(PAYMENTS)
+        for node_id in (2, 3):  # who asks them gives up after half a second, which dialling may take
+            await backing.connections.control(node_id)
+        async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
+            look = tasks.create_task(backing.metadata.look(NAMES))
+            for node_id in (2, 3):
+                await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
+            cluster.create_topic("orders", ORDERS)
+
+            # When
+            await backing.metadata.topics_named({"orders"})
+            may_answer.set()
+
+        # Then
+        assert not look.result()
+        assert backing.metadata.describe(ORDERS) is not None
+        assert backing.metadata.describe(PAYMENTS) is None
+
+
+async def test_what_groups_have_state_of_is_not_gone_because_one_broker_says_so_and_the_others_are_silent() -> (
+    None
+):
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.fall_behind(1)
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.refresh()
+        async with held_metadata(cluster, 2, 3):
+            # When
+            missing = await backing.metadata.missing_topics({ORDERS: "orders"})
+
+        # Then
+        assert missing == []
+
+
+async def test_a_broker_that_names_itself_alone_does_not_take_over_while_the_others_are_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What groups have state of is deleted when it is gone."""
+    # Given
+    monkeypatch.setattr(contact, "PATIENCE_SECONDS", 0.05)
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        name_itself_alone(cluster, 1)
+        cluster.create_topic("orders", ORDERS)
+        async with held_metadata(cluster, 1) as may_answer:
+            await backing.metadata.look(NAMES)
+            may_answer.set()
+        known = [broker.node_id for broker in backing.metadata.brokers]
+
+        # When
+        async with held_metadata(cluster, 2, 3):
+            await backing.metadata.look(NAMES)
+            while_silent = await backing.metadata.missing_topics({ORDERS: "orders"})
+            still_silent = await backing.metadata.missing_topics({ORDERS: "orders"})
+        for node_id in (2, 3):
+            await backing.connections.control(node_id)
+        afterwards = await backing.metadata.missing_topics({ORDERS: "orders"})
+        await backing.metadata.look(NAMES)
+
+        # Then
+        assert known == [2, 3]
+        assert (while_silent, still_silent, afterwards) == ([], [], [])
+        assert [broker.node_id for broker in backing.metadata.brokers] == [2, 3]
+        assert backing.metadata.describe(ORDERS) is not None
+
+
+async def test_the_brokers_of_an_answer_that_is_not_believed_are_not_taken_in() -> None:
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("payments", PAYMENTS)
+        await backing.metadata.look(NAMES)
+        name_itself_alone(cluster, 1)
+        cluster.create_topic("orders", ORDERS)
+        for node_id in (2, 3):
+            await backing.connections.control(node_id)
+
+        # When
+        missing = await backing.metadata.missing_topics({ORDERS: "orders"})
+
+        # Then
+        assert missing == []
+        assert [broker.node_id for broker in backing.metadata.brokers] == [2, 3]
+
+
+async def test_after_a_start_one_broker_of_several_bootstrap_servers_is_not_enough_for_a_topic_to_be_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(contact, "PATIENCE_SECONDS", 0.05)
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        name_itself_alone(cluster, 1)
+        cluster.create_topic("orders", ORDERS)
+        async with held_metadata(cluster, 2, 3):
+            await backing.metadata.refresh()
+
+            # When
+            missing = await backing.metadata.missing_topics({ORDERS: "orders"})
+
+        # Then
+        assert missing == []
+        assert [broker.node_id for broker in backing.metadata.brokers] == [1]

@@ -1,55 +1,27 @@
 """What clients name is asked for in rounds of bounded size, a little of everybody in each."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import gc
+import weakref
+from collections.abc import Awaitable, Iterator
 
 import pytest
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.live.pauses import let_others_go_on
-from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataTiming
-from kproxy.net.cluster.topic_questions import MOST_PER_ROUND, TopicQuestions
-from kproxy.net.deadlines import MonotonicClock
-from kproxy.net.tasks import TaskKeeper
-from kproxy.share.identifiers import TopicId
+from kproxy.net.cluster.topic_questions import MOST_PER_ROUND
 from tests.worlds.backing import ORDERS
+from tests.worlds.topic_questions import Questions, names
 from tests.worlds.waiting import until_all_wait
 
 
-class Questions:
-    """Questions whose rounds are over when the test says so; what was asked for is heard of then."""
-
-    def __init__(self, *, max_wait_ms: int = 5_000) -> None:
-        self.rounds: list[set[str | TopicId]] = []
-        self.heard: set[str | TopicId] = set()
-        self.may_end = asyncio.Event()
-        self.has_begun = asyncio.Event()
-        self.failure: BrokerUnavailable | None = None
-        self.questions = TopicQuestions(
-            self._ask_for,
-            lambda key: key not in self.heard,
-            clock=MonotonicClock(),
-            tasks=TaskKeeper(),
-            timing=MetadataTiming(min_interval_ms=0, max_wait_ms=max_wait_ms),
-        )
-
-    async def _ask_for(self, this_round: MetadataRound) -> None:
-        self.rounds.append({*this_round.names, *this_round.topic_ids})
-        self.has_begun.set()
-        await self.may_end.wait()
-        if self.failure is not None:
-            raise self.failure
-        self.heard |= self.rounds[-1]
-
-    async def ask(self, *keys: str) -> int:
-        """Return after how many rounds all were asked for."""
-        await self.questions.ask(keys)
-        return len(self.rounds)
-
-
-def names(kind: str, count: int) -> Sequence[str]:
-    """That many names of one kind."""
-    return [f"{kind}.{number}" for number in range(count)]
+async def outcome_of(asking: Awaitable[int]) -> str:
+    """Return what the asker is told."""
+    try:
+        await asking
+    except BrokerUnavailable as failure:
+        return str(failure)
+    return "asked for"
 
 
 async def test_no_round_is_larger_than_the_bound_however_many_ask_for_however_much() -> None:
@@ -84,6 +56,23 @@ async def test_who_asks_for_a_few_topics_is_answered_by_the_next_round() -> None
     assert await few <= 3
     assert {"orders", ORDERS} <= asked.rounds[1]
     assert min(each.result() for each in wide) > await few
+
+
+async def test_who_waits_is_told_when_kproxy_stops() -> None:
+    # Given
+    asked = Questions()
+    async with asyncio.TaskGroup() as callers:
+        waiting = [callers.create_task(outcome_of(asked.ask(f"topic {number}"))) for number in range(3)]
+        await asked.has_begun.wait()
+        waiting.append(callers.create_task(outcome_of(asked.ask("later"))))
+        await until_all_wait()
+
+        # When
+        await asked.tasks.close()
+
+    # Then
+    assert [each.result() for each in waiting] == ["kproxy is stopping"] * 4
+    assert await outcome_of(asked.ask("after that")) == "kproxy is stopping"
 
 
 async def test_what_several_ask_for_is_asked_for_once() -> None:
@@ -206,6 +195,7 @@ async def test_a_failed_round_is_told_to_everybody_who_waits_for_it() -> None:
 
     # Then
     assert [str(outcome) for outcome in outcomes] == ["nobody answers"] * 3
+    assert len({id(outcome) for outcome in outcomes}) == 3
     assert len(asked.rounds) == 1
 
 
@@ -226,6 +216,34 @@ async def test_what_its_asker_was_cancelled_over_is_not_asked_for_by_the_round_t
 
     # Then
     assert asked.rounds == [{"first"}, {"stays"}]
+
+
+async def test_of_who_is_gone_nothing_is_kept_while_the_round_before_goes_on() -> None:
+    # Given
+    class Name(str):
+        """One that a weak reference may be to."""
+
+        __slots__ = ("__weakref__",)
+
+    asked = Questions()
+    async with asyncio.TaskGroup() as callers:
+        callers.create_task(asked.ask("first"))
+        await asked.has_begun.wait()
+        name = Name("left")
+        known, leaves = weakref.ref(name), callers.create_task(asked.ask(name))
+        del name
+        await until_all_wait()
+
+        # When
+        leaves.cancel()
+        await until_all_wait()
+        del leaves
+        gc.collect()
+        is_kept = known() is not None
+        asked.may_end.set()
+
+    # Then
+    assert not is_kept
 
 
 async def test_nobody_waits_for_ever_and_what_is_not_waited_for_is_not_asked_for() -> None:

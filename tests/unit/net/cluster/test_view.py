@@ -8,7 +8,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import PartitionLeader, TopicDescription
-from kproxy.net.cluster.view import GONE_TTL_MS, MOST_LEFT, MOST_MISSING, ClusterBroker, TopicIdsMissing
+from kproxy.net.cluster.view import GONE_TTL_MS, MOST_LEFT, MOST_MISSING, ClusterBroker
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.messages.metadata_response import MetadataResponsePartition, MetadataResponseTopic
 from tests.unit.net.cluster.metadata_answers import missing, response, topic, view_of
@@ -173,11 +173,6 @@ def test_a_topic_that_older_brokers_describe_while_it_has_no_leader_is_there() -
 
     # Then
     assert view.topic_named("orders", 0) == TopicDescription(ORDERS, "orders", 1)
-
-
-def test_a_topic_without_an_id_makes_the_cluster_unfit() -> None:
-    with pytest.raises(TopicIdsMissing, match="topic 'orders' has no id"):
-        view_of(topic("orders", TopicId(bytes(16)), (1, 5)))
 
 
 def test_what_was_found_missing_is_not_asked_for_again_for_a_while() -> None:

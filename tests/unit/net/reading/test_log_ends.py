@@ -1,8 +1,12 @@
 """The ends of many logs by one question to each leader."""
 
+from collections.abc import Callable
+
+import pytest
+
 from kproxy.error_codes import ErrorCode
 from kproxy.net.reading.log_ends import LogEnds
-from kproxy.share.identifiers import TopicIdPartition
+from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.list_offsets_request import ListOffsetsRequest
@@ -14,6 +18,7 @@ from kproxy.wire.messages.list_offsets_response import (
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.worlds.backing import ORDERS, Backing
 
+NEW_ORDERS = TopicId(b"topic-id-orders2")
 FIRST, SECOND, THIRD = (TopicIdPartition(ORDERS, partition) for partition in range(3))
 
 
@@ -107,3 +112,78 @@ async def test_a_partition_that_nobody_leads_has_a_reason() -> None:
         # Then
         assert (ends.ends, ends.reasons) == ({}, {THIRD: "no leader is known of orders-2"})
         assert ends.codes == {THIRD: ErrorCode.LEADER_NOT_AVAILABLE}
+
+
+def behind_the_first_answer(cluster: ScriptedCluster, happens: Callable[[], None]) -> None:
+    """Let something happen in the cluster when broker 1 has answered its first ListOffsets."""
+    broker = cluster.brokers[1]
+    honest = broker.answers[ApiKey.LIST_OFFSETS]
+
+    def answer(request: DecodedRequest) -> ListOffsetsResponse:
+        reply = honest(request)
+        assert isinstance(reply, ListOffsetsResponse)
+        if len(broker.asked(ApiKey.LIST_OFFSETS)) == 1:
+            happens()
+        return reply
+
+    broker.answers[ApiKey.LIST_OFFSETS] = answer
+
+
+async def test_a_topic_created_anew_between_two_parts_is_not_taken_for_the_old_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kproxy.net.reading.log_ends.NAME_TRUSTED_FOR_MS", 0)
+
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=300)
+        ends = await learned(backing)
+        behind_the_first_answer(
+            cluster, lambda: cluster.create_topic("orders", NEW_ORDERS, partition_count=300)
+        )
+
+        # When
+        await ends.find([TopicIdPartition(ORDERS, partition) for partition in range(300)])
+
+        # Then
+        assert sorted(each.partition for each in ends.ends) == list(range(250))
+        assert set(ends.codes.values()) == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert len(cluster.asked(ApiKey.LIST_OFFSETS)) == 1
+
+
+async def test_a_partition_that_moved_between_two_parts_is_asked_of_its_new_leader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kproxy.net.reading.log_ends.NAME_TRUSTED_FOR_MS", 0)
+
+    # Given
+    async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=600)
+        ends = await learned(backing)
+        of_the_first = [TopicIdPartition(ORDERS, partition) for partition in range(0, 600, 2)]
+        behind_the_first_answer(cluster, lambda: cluster.lead(ORDERS, 598, 2))
+
+        # When
+        await ends.find(of_the_first)
+
+        # Then
+        assert ends.ends == dict.fromkeys(of_the_first, 0)
+        (asked,) = [request.message for request in cluster.brokers[2].asked(ApiKey.LIST_OFFSETS)]
+        assert isinstance(asked, ListOffsetsRequest)
+        assert [each.partition_index for each in asked.topics[0].partitions] == [598]
+
+
+async def test_what_was_not_found_is_not_asked_for_with_the_next() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=2)
+        cluster.refuse(ORDERS, 0, ErrorCode.KAFKA_STORAGE_ERROR)
+        ends = await learned(backing)
+        await ends.find([FIRST])
+
+        # When
+        await ends.find([SECOND])
+
+        # Then
+        assert ends.ends == {SECOND: 0}
+        assert len(cluster.asked(ApiKey.LIST_OFFSETS)) == 3
