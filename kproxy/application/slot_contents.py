@@ -80,7 +80,7 @@ class SlotContents:
             return slots.slot_of_group(group_id).number
 
         known.placed.arrange(known.ids, seen, slot_of_new)
-        configs.placed.arrange(configs.group_ids, seen, slot_of_new)
+        configs.placed.arrange(configs.known_ids, seen, slot_of_new)
 
     def _held(self) -> _BySlot:
         """Return all that is held, and maybe some that was: from the last look, if nothing was added since."""

@@ -50,7 +50,11 @@ class AdministrationBounds:
     def require_room(self, told_count: int) -> None:
         """Raise InvalidRequest when an answer tells of `most_told` things already."""
         if told_count >= self.most_told:
-            raise InvalidRequest(
-                f"an answer with more than {self.most_told} entries "
-                "(kproxy.share.admin.response.max.entries): ask for fewer groups"
-            )
+            raise self.lack_of_room()
+
+    def lack_of_room(self) -> InvalidRequest:
+        """Return why an answer that would tell of more than `most_told` things is refused."""
+        return InvalidRequest(
+            f"an answer with more than {self.most_told} entries "
+            "(kproxy.share.admin.response.max.entries): ask for fewer groups"
+        )

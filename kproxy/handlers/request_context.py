@@ -26,6 +26,10 @@ class AnswerBudget(Protocol):
         """Hold nothing: what was read is of no use."""
         ...
 
+    def keep(self, more_bytes: int) -> None:
+        """Count so many bytes more that the answer takes beside records, until it is made, be there room or not."""
+        ...
+
 
 class UnlimitedAnswers:
     """An `AnswerBudget` for requests whose answers are small whatever they ask for."""
@@ -37,6 +41,9 @@ class UnlimitedAnswers:
         return wanted_bytes
 
     def give_back(self) -> None:
+        """Do nothing."""
+
+    def keep(self, more_bytes: int) -> None:
         """Do nothing."""
 
 

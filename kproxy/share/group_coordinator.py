@@ -104,7 +104,7 @@ class GroupCoordinator:
         All sessions begin anew, but for those of members of the `replaced` group: these end when they would have, and
         whom one could not count on there, one cannot here.
         """
-        group = ShareGroup.restore(image, limits, now_ms=now_ms, names=self.names)
+        group = ShareGroup.restore(image.of_what_stays(), limits, now_ms=now_ms, names=self.names)
         if (known_before := self._groups.put(group)) is not None:
             known_before.leave()
         for member in group.members.values():

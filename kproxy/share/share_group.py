@@ -296,9 +296,9 @@ class ShareGroup:
     def begin_deletion(self) -> None:
         """Give up the group, which has no members. What is `deleting` in its image is to be deleted first."""
         assert not self.members, f"{self.group_id!r} has members"
-        if not self.is_being_deleted:
+        # Of a deletion that was interrupted this may not be durable yet: it stands in a record of its own.
+        if self.topics.begin_deletion(tuple(self.state_topic_names)) or not self.is_being_deleted:
             self.is_being_deleted = True
-            self.topics.begin_deletion(tuple(self.state_topic_names))
             self.note_change()
 
     def delete_topics(self, topic_ids: Collection[TopicId]) -> None:

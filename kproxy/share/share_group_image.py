@@ -5,8 +5,9 @@ topics: the next heartbeat asks again.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import chain
 from typing import Final, TypeAlias
 
 from kproxy.share.identifiers import (
@@ -79,6 +80,27 @@ class ShareGroupImage:
     deleting: StateTopics
     is_being_deleted: bool = False
     """Whether the group is to be gone as soon as it has no durable state."""
+
+    def of_what_stays(self) -> "ShareGroupImage":
+        """Return what a group is made of: where it is being deleted, what is left of that, without members.
+
+        They had gone before. That stands in other records than the deletion, which may be durable without these.
+        """
+        return replace(self, members={}, target={}) if self.is_being_deleted else self
+
+    @property
+    def state_topic_names(self) -> Mapping[TopicId, str]:
+        """The topics of which share-partitions have durable state, or are to get it, and are not being deleted."""
+        return {
+            topic_id: topic.topic_name
+            for topic_id, topic in chain(self.initializing.items(), self.initialized.items())
+            if topic_id not in self.deleting
+        }
+
+    @property
+    def subscribed_names(self) -> frozenset[str]:
+        """Every topic that some member subscribed to."""
+        return frozenset().union(*(member.subscribed_topic_names for member in self.members.values()))
 
     @property
     def work(self) -> int:

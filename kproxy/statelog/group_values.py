@@ -71,7 +71,7 @@ PART_RECORD_TYPES: Final[Mapping[type[GroupPart], int]] = {
 }
 """The record types of the parts, in the order in which the parts of a group are written, should they need several
 appends. The group comes first, and what says that an assignment is complete comes last, so that whatever was written
-makes a group."""
+makes a group. Of a group that is being deleted it may have members still, and states that are not `deleting`."""
 
 PART_KEY_CLASSES: Final[Mapping[int, type[Message]]] = {
     PART_RECORD_TYPES[part]: key_class for part, key_class in _KEY_CLASS_OF_PART.items()

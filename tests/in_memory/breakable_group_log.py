@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 
 from kproxy.errors import ApiError
-from kproxy.handlers.ports import OnRefused
+from kproxy.handlers.ports import OnDurable, OnRefused
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
@@ -51,10 +51,6 @@ class BreakableGroupLog:
         self.require_ready(group_id)
         return self.store.durable_image(group_id)
 
-    def durable_configs(self, group_id: str) -> Mapping[str, str]:
-        self.require_ready(group_id)
-        return self.store.durable_configs(group_id)
-
     def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         self.images.append(image)
         return self._promise(ImageWrite(image), on_refused, self.persist_failure, self.hold_writes)
@@ -64,12 +60,16 @@ class BreakableGroupLog:
         return self._promise(GroupRemoval(group_id), None, self.persist_failure, held)
 
     def persist_configs(
-        self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None
+        self,
+        group_id: str,
+        values: Mapping[str, str],
+        *,
+        on_durable: OnDurable | None = None,
+        on_refused: OnRefused | None = None,
     ) -> Awaitable[None]:
         self.configured.append(group_id)
-        return self._promise(
-            ConfigWrite(group_id, values), on_refused, self.persist_failure, self.hold_writes
-        )
+        write = ConfigWrite(group_id, values)
+        return self._promise(write, on_refused, self.persist_failure, self.hold_writes, on_durable)
 
     def replayed(self) -> GroupQueue:
         """Return what a process that starts now makes of the log."""
@@ -84,6 +84,7 @@ class BreakableGroupLog:
         on_refused: OnRefused | None,
         failure: ApiError | None,
         held: asyncio.Event | None,
+        on_durable: OnDurable | None = None,
     ) -> None:
         try:
             await self._write(operation, failure, held)
@@ -91,6 +92,8 @@ class BreakableGroupLog:
             if on_refused is not None:
                 on_refused(refusal)
             raise
+        if on_durable is not None:
+            on_durable()
 
     async def _write(
         self, operation: GroupOperation, failure: ApiError | None, held: asyncio.Event | None

@@ -26,6 +26,8 @@ class BreakableStateLog:
         self.is_away = False
         self.refusals: dict[SharePartitionKey, ApiError] = {}
         self.hold_writes: asyncio.Event | None = None
+        self.hold_writes_of: dict[SharePartitionKey, asyncio.Event] = {}
+        """Writes of these become durable only when their event is set."""
         self.hold_loads: asyncio.Event | None = None
         self.hold_loads_of: dict[SharePartitionKey, asyncio.Event] = {}
         """Loads of these go on only when their event is set."""
@@ -97,10 +99,11 @@ class BreakableStateLog:
                 on_refused=on_refused,
             )
 
-        if self.persist_failure is None and self.hold_writes is None:
+        hold = self.hold_writes_of.get(key, self.hold_writes)
+        if self.persist_failure is None and hold is None:
             return persist()
-        write = _LateWrite(persist, self.hold_writes, on_refused)
-        if self.persist_failure is not None and self.hold_writes is None:
+        write = _LateWrite(persist, hold, on_refused)
+        if self.persist_failure is not None and hold is None:
             write.refuse(self.persist_failure)
         write.failure = self.persist_failure
         self._late_writes.append(write)

@@ -86,6 +86,25 @@ async def test_a_start_offset_is_kept_once_a_member_held_a_record() -> None:
     assert acquired(answer) == [(0, 2, 2)]
 
 
+async def test_a_start_offset_is_kept_while_records_are_held_of_a_partition_that_all_members_forgot() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize(start_offset=-1)
+    alice = world.member()
+    await alice.open(max_records=500)
+    world.produce(3)
+    held = acquired(await alice.fetch())
+    await alice.fetch(forget=[(ORDERS, 0)], max_wait_ms=0)
+    await alice.disconnect()
+
+    # When
+    answer = await world.member("bob").open(max_records=500)
+
+    # Then
+    assert held == [(0, 2, 1)]
+    assert acquired(answer) == held, "nothing was written of it, and it is not passed over"
+
+
 @pytest.mark.parametrize("what_happens", ["the process is killed", "the slot is lost"])
 async def test_a_start_offset_is_kept_that_somebody_may_have_used_before_it_was_loaded_again(
     what_happens: str,

@@ -40,6 +40,19 @@ async def test_a_refusal_is_told_before_anybody_who_waits_hears_of_it(*, is_refu
     assert told == ["first: no quorum", "then: no quorum"]
 
 
+def test_a_refusal_that_comes_later_is_told_in_the_turn_in_which_it_becomes_known() -> None:
+    # Given
+    ticket, told = Ticket(), list[ApiError]()
+    _promise(lambda: ticket, told.append)
+    refusal = StateLogUnavailable("no quorum")
+
+    # When
+    ticket.refuse(refusal)
+
+    # Then
+    assert told == [refusal], "nobody else has had a turn, and none can write what rests on it"
+
+
 async def test_nothing_is_told_of_a_write_that_is_durable() -> None:
     # Given
     ticket, told = Ticket(), list[str]()

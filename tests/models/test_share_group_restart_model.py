@@ -5,7 +5,8 @@ Members join, stay, leave and fall silent; topics come, grow and go; initializat
 epoch that it was told. A member whose answer was lost may have to join again, as with any lost answer.
 """
 
-from collections.abc import Coroutine
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -103,8 +104,7 @@ class ShareGroupRestartMachine(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.world.restart()
-        self.begin_sessions_anew()
+        self.restore(self.world.restart)
 
     @rule()
     def restart_of_a_settled_group_changes_nothing(self) -> None:
@@ -122,7 +122,15 @@ class ShareGroupRestartMachine(RuleBasedStateMachine):
             assert answer.assignment is None
         assert self.view() == before
 
-    def begin_sessions_anew(self) -> None:
+    def restore(self, restore_groups: Callable[[], None]) -> None:
+        """Go on when all groups are there: after very many of them in one turn they are restored bit by bit."""
+
+        async def until_restored() -> None:
+            restore_groups()
+            while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - nothing tells when the last one has ended
+                await asyncio.sleep(0)
+
+        asyncio.run(until_restored())
         for known in self.members.values():
             known.deadline_ms = self.world.clock.now_ms() + SESSION_MS
 
@@ -169,8 +177,7 @@ class ShareGroupRestartMachine(RuleBasedStateMachine):
         log.persist_failure, log.does_land = StateLogUnavailable("who knows"), does_land
         answer = self.heartbeat(name, epoch, {NAMES[0]} if epoch_of == "join" else None)
         log.persist_failure, log.does_land = None, False
-        self.world.restore_groups()
-        self.begin_sessions_anew()
+        self.restore(self.world.restore_groups)
         if answer.error_code == ErrorCode.NONE:
             self.note(name, answer)
         elif known is not None:

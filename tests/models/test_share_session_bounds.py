@@ -18,6 +18,7 @@ from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, 
 from tests.worlds.share_group_world import (
     NO_SUCH_TOPIC,
     ShareGroupWorld,
+    acquired,
 )
 from tests.worlds.share_group_world import (
     ORDERS as ORDERS_TOPIC,
@@ -116,6 +117,24 @@ async def test_partitions_that_do_not_exist_are_one_event_a_request() -> None:
 
     # Then
     assert world.observer.reasons == ["unknown_topic_id"]
+
+
+async def test_a_topic_that_did_not_exist_is_fetched_in_the_same_session_as_soon_as_it_does() -> None:
+    """So its partitions stay in the session, as in a broker's: the client takes them for part of it."""
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize(topic_id=NO_SUCH_TOPIC)
+    alice = world.member()
+    await alice.fetch(add=[(NO_SUCH_TOPIC, 0)], max_wait_ms=0)
+    world.metadata.create_topic("late", NO_SUCH_TOPIC, partition_count=1)
+    world.produce(3, topic_id=NO_SUCH_TOPIC)
+
+    # When
+    answer = await alice.fetch()
+
+    # Then
+    assert world.observer.reasons == ["unknown_topic_id"], "of the fetch before"
+    assert acquired(answer, topic_id=NO_SUCH_TOPIC) == [(0, 2, 1)]
 
 
 async def test_an_acknowledgement_of_too_many_partitions_is_refused_as_a_whole() -> None:

@@ -3,20 +3,28 @@
 The end of a log is lost in an unclean restart; all of it when somebody deletes the topic.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.ports import EARLIEST_TIMESTAMP
 from kproxy.net.state_log.log_scan import LogTruncated
-from kproxy.share.identifiers import TopicId
 from kproxy.statelog.group_records import RecoveryPoint
 from kproxy.statelog.operations import Load
 from kproxy.statelog.slot_status import SlotState
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.messages.list_offsets_request import ListOffsetsRequest
+from kproxy.wire.messages.list_offsets_response import ListOffsetsPartitionResponse, ListOffsetsResponse
+from tests.in_memory.answering_broker import Answer
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot
 from tests.worlds.slot_allocations import EPOCH, FLEET
 from tests.worlds.slot_scenes import BEGINNING, KEY, OTHER, served_again, with_state
 from tests.worlds.state_logs import (
+    STATE,
     StateLogBacking,
     acknowledged,
     alarms,
@@ -194,18 +202,34 @@ async def test_a_log_that_is_as_it_was_left_raises_no_alarm(
     assert (found, alarm_count) == ({str(KEY): [(0, 9)]}, 0)
 
 
-def where_the_log_start_moves(cluster: ScriptedStateLog, backing: StateLogBacking, start: int) -> None:
+def begins_where(cluster: ScriptedStateLog, told: Callable[[ListOffsetsPartitionResponse], None]) -> None:
+    """Have `told` see, and change, each answer to where the state log of slot 0 begins."""
+    for broker in cluster.brokers.values():
+        broker.answers[ApiKey.LIST_OFFSETS] = partial(_answer, broker.answers[ApiKey.LIST_OFFSETS], told)
+
+
+def _answer(
+    honest: Answer, told: Callable[[ListOffsetsPartitionResponse], None], request: DecodedRequest
+) -> ListOffsetsResponse:
+    asked, answer = request.message, honest(request)
+    assert isinstance(asked, ListOffsetsRequest)
+    assert isinstance(answer, ListOffsetsResponse)
+    [topic] = asked.topics
+    [partition] = topic.partitions
+    if (topic.name, partition.timestamp) == (STATE, EARLIEST_TIMESTAMP):
+        told(answer.topics[0].partitions[0])
+    return answer
+
+
+def where_the_log_start_moves(cluster: ScriptedStateLog, start: int) -> None:
     """Let old records be deleted right after the state log's first offset was found."""
-    honest = backing.reader.find_offset
     moves = [start]
 
-    async def and_then_it_moves(topic_id: TopicId, partition: int, timestamp: int) -> int:
-        offset = await honest(topic_id, partition, timestamp)
-        if topic_id == state_log().topic_id and timestamp == EARLIEST_TIMESTAMP and moves:
-            cluster.log(topic_id, partition).move_start(moves.pop())
-        return offset
+    def and_then_it_moves(_: ListOffsetsPartitionResponse) -> None:
+        if moves:
+            cluster.log(state_log().topic_id, 0).move_start(moves.pop())
 
-    backing.reader.find_offset = and_then_it_moves  # type: ignore[method-assign]  # for this test
+    begins_where(cluster, and_then_it_moves)
 
 
 async def test_records_that_are_deleted_between_finding_the_log_start_and_loading_from_it_are_no_alarm(
@@ -216,7 +240,7 @@ async def test_records_that_are_deleted_between_finding_the_log_start_and_loadin
     cluster.write_foreign(state_log(), a_snapshot(KEY))
     claims = backing.claims(await backing.found())
     cluster.log(state_log().topic_id, 0).move_start(1)
-    where_the_log_start_moves(cluster, backing, 2)
+    where_the_log_start_moves(cluster, 2)
 
     # When
     slot = await backing.ready_slot(claims)
@@ -234,7 +258,7 @@ async def test_records_that_are_deleted_between_finding_the_log_start_and_lookin
     for _ in range(4):
         await claims.claim(0, EPOCH, FLEET)
     cluster.log(state_log().topic_id, 0).move_start(2)
-    where_the_log_start_moves(cluster, backing, 3)
+    where_the_log_start_moves(cluster, 3)
 
     # When
     await claims.require_unclaimed(0, 0, EPOCH)
@@ -251,11 +275,10 @@ async def test_a_log_without_what_is_to_be_read_and_with_an_unmoved_start_is_not
     claimed = await claims.claim(0, EPOCH, FLEET)
     cluster.log(state_log().topic_id, 0).move_start(1)
 
-    async def outdated(topic_id: TopicId, partition: int, timestamp: int) -> int:
-        del topic_id, partition, timestamp
-        return 0
+    def outdated(answer: ListOffsetsPartitionResponse) -> None:
+        answer.offset = 0
 
-    backing.reader.find_offset = outdated  # type: ignore[method-assign]  # for this test
+    begins_where(cluster, outdated)
 
     # When / Then
     with pytest.raises(LogTruncated):

@@ -25,12 +25,13 @@ from kproxy.errors import (
 from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
 from kproxy.handlers.authorization import GROUP_DENIED, ReadableTopics
 from kproxy.handlers.fetching.fetch_partitions import PartitionFetch
-from kproxy.handlers.fetching.fetch_starts import FetchEnds, FetchStarts
+from kproxy.handlers.fetching.fetch_starts import FetchEnds, FetchStarts, batch_looks
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.live.acknowledgements import (
     Acknowledgements,
     Acknowledger,
+    Applied,
     Requested,
     requested_partitions,
 )
@@ -68,6 +69,7 @@ class ShareFetchHandler:
 
     __slots__ = (
         "_acknowledgements",
+        "_batch_looks",
         "_ends",
         "_fetch_max_bytes",
         "_limits",
@@ -89,6 +91,7 @@ class ShareFetchHandler:
         self._limits = limits
         self._fetch_max_bytes = fetch_max_bytes
         self._starts, self._looks, self._ends = FetchStarts(), FetchStarts(), FetchEnds()
+        self._batch_looks = batch_looks()
 
     async def serve(self, request: ShareFetchRequest, context: RequestContext) -> ShareFetchResponse:
         """Answer with records, or without them when MaxWaitMs is over.
@@ -133,13 +136,22 @@ class ShareFetchHandler:
             # Its connection is gone, or it is of no use to anybody: it is no news.
             return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
         finally:
-            refusals = await applied.settle()
+            refusals = await self._settled(applied, fetched)
         answer.add_acknowledged(applied.partitions, refusals)
         if not claim.closes:
             self._withdraw_lost(answer, session, fetched)
             self._withdraw_forbidden(answer, readable, context)
         lock_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms
         return answer.response(lock_ms, names_endpoints=not context.is_relayed)
+
+    async def _settled(
+        self, applied: Applied, fetched: Mapping[TopicIdPartition, FetchedPartition]
+    ) -> Mapping[TopicIdPartition, PartitionRefusal]:
+        """Wait until what was acknowledged is durable, and until the answer may go on: one append may be for many."""
+        refusals = await applied.settle()
+        if applied.partitions:
+            await self._ends.answer(_range_count(fetched))
+        return refusals
 
     async def _fetched(
         self, session: ShareSession, terms: FetchTerms, answer: ShareFetchAnswer, *, tells_more: bool
@@ -172,7 +184,7 @@ class ShareFetchHandler:
         session.begin_fetch()
         try:
             fetched = await fetch.run()
-            await self._ends.answer(len(fetched))
+            await self._ends.answer(len(fetched) + _range_count(fetched))
         finally:
             session.end_fetch(self._services.clock.now_ms())
         self._count_fetched(terms, fetched)
@@ -313,12 +325,17 @@ class ShareFetchHandler:
             readable=readable,
             looks=self._looks,
             ends=self._ends,
+            batch_looks=self._batch_looks,
         )
 
 
 def _held(found: FetchedPartition, is_owner: Callable[[AcquisitionLock], bool]) -> Sequence[AcquiredRange]:
     assert found.acquired_from is not None, "it is looked up before"
     return found.acquired_from.still_held(found.acquired, is_owner)
+
+
+def _range_count(fetched: Mapping[TopicIdPartition, FetchedPartition]) -> int:
+    return sum(len(found.acquired) for found in fetched.values())
 
 
 def _wait_ms(request: ShareFetchRequest, context: RequestContext) -> int:

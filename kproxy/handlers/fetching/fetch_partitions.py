@@ -10,12 +10,13 @@ A share-partition is looked up anew after every await, and nothing is acquired f
 Source: KIP-932, "ShareFetch"; `DelayedShareFetch.java`, `ShareFetchUtils.processFetchResponse`.
 
 Known differences from a stock broker: less is read than MaxBytes allows when fewer bytes probably hold what can be
-acquired, MaxRecords or what the window has room for (`read_sizes`); whether there are MinBytes is judged by what was
-read and, for what lies behind it, by its average size (`found_bytes`); a fetch whose offset the log has lost goes on
-from its start at once, and the start offset follows that with every read, not just with one below it.
+acquired, MaxRecords or what the window has room for (`read_sizes`); an answer is full with `MOST_RANGES` acquired
+ranges; whether there are MinBytes is judged by what was read and, for what lies behind it, by its average size
+(`found_bytes`); a fetch whose offset the log has lost goes on from its start at once, and the start offset follows
+that with every read, not just with one below it.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ShareSessionNotFound
@@ -24,9 +25,10 @@ from kproxy.handlers.fetching.fetch_loads import FetchLoads
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.fetching.fetch_times import FetchTimes
 from kproxy.handlers.fetching.found_bytes import FoundBytes
+from kproxy.handlers.fetching.held_turns import HeldTurns
 from kproxy.handlers.fetching.partition_looks import PartitionLooks
-from kproxy.handlers.fetching.read_batches import ReadBatches
-from kproxy.handlers.fetching.read_offsets import missing_offset, without_room
+from kproxy.handlers.fetching.read_batches import MOST_UNCUT, ReadBatches
+from kproxy.handlers.fetching.read_offsets import is_read_to_its_end, missing_offset, without_room
 from kproxy.handlers.fetching.read_shares import acquirable_offsets, are_unchanged, reads_of
 from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
 from kproxy.handlers.fetching.throttled_reads import ThrottledReads
@@ -67,6 +69,7 @@ class PartitionFetch:
         "_signals",
         "_terms",
         "_times",
+        "_turns",
         "_writes",
         "throttled",
     )
@@ -84,6 +87,7 @@ class PartitionFetch:
         self.throttled = ThrottledReads(services.clock)
         """What the quotas of brokers hold back."""
         self._signals = FetchSignals()
+        self._turns = HeldTurns(services, self._signals)
         self._looks = PartitionLooks({}, self._signals.own_key)
         self._elsewhere: list[TopicIdPartition] = []
         self._bytes_left_behind, self._isolation = 0, IsolationLevel.READ_UNCOMMITTED
@@ -114,12 +118,13 @@ class PartitionFetch:
         terms, availability = self._terms, self._services.availability
         keys = {terms.key(each): each for each in terms.partitions if each not in self._refused}
         self._signals = availability.listen(keys, terms.session_key)
+        self._turns = HeldTurns(self._services, self._signals)
         self._looks = PartitionLooks(keys, self._signals.own_key)
         try:
             await terms.ends.after(self._fetch(), len(keys))
         finally:
             self._looks.interest.end()
-            self._end_turns()
+            self._turns.leave_all()
             self._times.close()
             self._services.turns.leave(self._signals)
             availability.silence(self._signals, keys, terms.session_key)
@@ -197,7 +202,7 @@ class PartitionFetch:
             found = await self._read(reads, max_bytes)
             await self._take(reads, found)
         finally:
-            self._end_turns()
+            self._turns.leave_all()
             self._times.end()
         if not self._acquisition.acquired_count:
             self._terms.context.answer_budget.give_back()
@@ -213,15 +218,7 @@ class PartitionFetch:
         return self.throttled.left_of(dict(zip(reads, results, strict=True)))
 
     def _leave_to_others(self, came: Iterable[PartitionRead] | None = None) -> None:
-        """Let others read what `came` of a long wait (None: all), and whatever they have asked this fetch for.
-
-        Although there may be no records: meanwhile it hears of no new ones.
-        """
-        for key in tuple(self._signals.turns if came is None else map(self._terms.key_of, came)):
-            self._leave_room(key)
-        for key in self._signals.owed_keys:
-            if key not in self._signals.turns:
-                self._services.availability.call_next(self._signals, key)
+        self._turns.leave_to_others(None if came is None else map(self._terms.key_of, came))
 
     async def _is_still_too_little(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
         """Tell whether what the last round found, and what was added, is less than MinBytes: this one is over then."""
@@ -261,6 +258,12 @@ class PartitionFetch:
         self._looks.leave_quiet(key)
         self._must_look_again |= self._has_left_out  # there is room for a read of another one
 
+    def _leave_read(self, partition: TopicIdPartition, offset: int) -> None:
+        """Leave the turn of what was read; where the next round would not read the same, look for what was left out."""
+        self._turns.leave(self._terms.key(partition))
+        if self._has_left_out:
+            self._must_look_again |= not are_unchanged(self._services, self._terms, {partition: offset})
+
     async def _begin_reads(self) -> dict[TopicIdPartition, int]:
         """Take the turns of this round; return where to read: the first ones if there are fewer bytes than these."""
         offsets: dict[TopicIdPartition, int] = {}
@@ -278,6 +281,7 @@ class PartitionFetch:
                 self._services.turns.wait_for_room(key, self._signals)
             elif len(offsets) >= self._terms.max_bytes:
                 self._has_left_out = True
+                self._turns.leave_out(key)
             elif self._services.turns.take(key, self._signals):
                 offsets[partition] = share_partition.next_fetch_offset()
             elif key in self._signals.too_few:
@@ -292,12 +296,18 @@ class PartitionFetch:
         results: Mapping[TopicIdPartition, PartitionData],
     ) -> None:
         """Acquire from the `results` of `reads`, unless they are less than the client is willing to wait for."""
-        pace = Pace()
+        pace = Pace(start=self._terms.batch_looks)
         batches: dict[TopicIdPartition, ReadBatches] = {}
         left_behind = without_room(reads, results)
         for partition, data in results.items():
-            batches[partition] = self._batches(reads[partition], data, left_behind)
-            if pace.is_pause_due(batches[partition].work):
+            begun = batches[partition] = self._begun(reads[partition], data)
+            work = begun.work
+            if begun.is_cut:
+                if pace.is_pause_due(work):
+                    await self._pause()
+                work = begun.look_on()
+            self._note_found(reads[partition], data, begun, is_left_behind=partition in left_behind)
+            if pace.is_pause_due(work):
                 await self._pause()
         self._has_failed_read = any(
             batches[partition].is_corrupt or data.error_code not in _EXPECTED
@@ -310,25 +320,12 @@ class PartitionFetch:
             self._must_look_again |= bool(left_behind) and self._found.begin_anew()
         pace = Pace()
         for partition, data in results.items():
-            self._take_one(reads[partition], data, batches[partition] if is_enough else None)
-            self._leave_room(self._terms.key(partition))
-            if pace.is_pause_due(batches[partition].work):
+            # To free very many of them all together would take a long turn.
+            looked_at = batches.pop(partition)
+            self._take_one(reads[partition], data, looked_at if is_enough else None)
+            self._leave_read(partition, reads[partition].offset)
+            if pace.is_pause_due(looked_at.work):
                 await self._pause()
-
-    def _end_turns(self) -> None:
-        for key in tuple(self._signals.turns):
-            self._leave_room(key)
-
-    def _leave_room(self, key: SharePartitionKey) -> None:
-        """Let others read `key`: first those who have waited for room in its window; if there is none, wait in line."""
-        turns, share_partition = self._services.turns, self._services.directory.find(key)
-        turns.give_back(key, self._signals)
-        if share_partition is None:
-            return
-        if not share_partition.can_acquire():
-            turns.wait_for_room(key, self._signals)
-        elif (first := turns.hand_on(key)) is not None:
-            self._services.availability.call(first, key)
 
     def _take_one(self, read: PartitionRead, data: PartitionData, batches: ReadBatches | None) -> None:
         """Acquire from `batches`, which are None where they are not enough, and note what is waited for then."""
@@ -346,31 +343,30 @@ class PartitionFetch:
         self._signals.look_at(share_partition.key)
         self._looks.interest.news.discard(share_partition.key)
         is_left_behind = size.is_first_due and batches is not None
-        self._looks.interest[share_partition.key] = (
-            read.offset if is_left_behind else missing_offset(share_partition, read, data)
-        )
-        has_nothing = data.error_code is ErrorCode.NONE and not data.records and not size.is_first_due
-        if has_nothing and self._looks.interest[share_partition.key] == max(read.offset, data.readable_end):
+        missing = read.offset if is_left_behind else missing_offset(share_partition, read, data)
+        self._looks.interest[share_partition.key] = missing
+        if not size.is_first_due and is_read_to_its_end(read, data, missing):
             self._leave_quiet(share_partition.key)
         elif data.readable_end > read.offset and batches is None:
             self._services.availability.leave_too_few(
                 self._signals, share_partition.key, read.offset, data.readable_end
             )
 
-    def _batches(
-        self, read: PartitionRead, data: PartitionData, left_behind: Collection[TopicIdPartition]
-    ) -> ReadBatches:
-        """Return the batches of a read as far as they can be acquired, and note what was found."""
+    def _begun(self, read: PartitionRead, data: PartitionData) -> ReadBatches:
+        """Return the first batches of a read; all of them are no more than can be acquired."""
+        offset_count = acquirable_offsets(self._services, self._terms.key_of(read), read.offset)
+        return ReadBatches(data.records, read.offset, offset_count, most=MOST_UNCUT)
+
+    def _note_found(
+        self, read: PartitionRead, data: PartitionData, batches: ReadBatches, *, is_left_behind: bool
+    ) -> None:
         partition = TopicIdPartition(read.topic_id, read.partition)
-        key = self._terms.key(partition)
-        batches = ReadBatches(data.records, read.offset, acquirable_offsets(self._services, key, read.offset))
         found_bytes = batches.bytes_in_log(data.readable_end)
-        size = self._services.directory.read_size(key)
-        size.is_first_due = partition in left_behind
+        size = self._services.directory.read_size(self._terms.key(partition))
+        size.is_first_due = is_left_behind
         if size.is_first_due:
             found_bytes = size.bytes_of(data.readable_end - read.offset)
         self._found.note(partition, read.offset, max(data.readable_end, read.offset), found_bytes)
-        return batches
 
     def _taken(
         self,

@@ -1,5 +1,7 @@
 """When the fetch of a wide session begins, goes on and ends: of many that do so together, not all in one turn.
 
+Nor do those end so that have acquired very many ranges, or are very many small batches looked at that came together.
+
 What wakes one of them for all that it has, as a lost slot, wakes all of its group.
 """
 
@@ -7,10 +9,14 @@ from collections.abc import Awaitable
 from typing import Final
 
 from kproxy.errors import ShareSessionNotFound
-from kproxy.handlers.live.pauses import MOST_AT_FIRST, SharedStart, let_others_go_on
+from kproxy.handlers.fetching.read_batches import LEAST_WORK_IF_CUT
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, MOST_AT_ONCE, SharedStart, let_others_go_on
 
 MOST_BEGUN: Final = 4_000
 """Partitions of wide sessions whose fetches begin without a pause between them: some 6 ms until each first waits."""
+
+MOST_LOOKED_AT: Final = MOST_AT_ONCE
+"""Work (`ReadBatches.work`) of looks at many batches of reads that come without a pause between them: some 6 ms."""
 
 
 class FetchStarts:
@@ -25,6 +31,11 @@ class FetchStarts:
         """Return when a fetch may look at so many: at once where they are few, or others have begun with few."""
         if partition_count >= MOST_AT_FIRST and self._start.is_over(partition_count):
             await let_others_go_on()
+
+
+def batch_looks() -> SharedStart:
+    """Return what all fetches of a process share that look at the batches of reads, as far as these are many."""
+    return SharedStart(MOST_LOOKED_AT, least=LEAST_WORK_IF_CUT)
 
 
 class FetchEnds:
@@ -49,5 +60,8 @@ class FetchEnds:
         await self._turns.begin(partition_count)
 
     async def answer(self, told_count: int) -> None:
-        """Return when the answer of a fetch may be made that tells of so many partitions, once it has left all."""
+        """Return when the answer of a fetch may be made that tells of so many partitions and acquired ranges.
+
+        It has left all partitions. A range is as much work as a partition: it is told, looked up again, and encoded.
+        """
         await self._answers.begin(told_count)

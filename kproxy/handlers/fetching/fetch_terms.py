@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kproxy.handlers.authorization import ALL_READABLE, ReadableTopics
-from kproxy.handlers.fetching.fetch_starts import FetchEnds, FetchStarts
+from kproxy.handlers.fetching.fetch_starts import FetchEnds, FetchStarts, batch_looks
 from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.live.pauses import SharedStart
 from kproxy.handlers.ports import PartitionRead
 from kproxy.handlers.request_context import RequestContext
 from kproxy.share.acquisition import AcquiredRange
@@ -38,6 +39,8 @@ class FetchTerms:
     """Says when the fetch may look again, if that is at very much."""
     ends: FetchEnds = field(default_factory=FetchEnds)
     """Says when the fetch may end, if that takes long."""
+    batch_looks: SharedStart = field(default_factory=batch_looks)
+    """What it has in common with others whose reads brought many batches, too."""
     _keys: Mapping[TopicIdPartition, SharePartitionKey] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ A mebibyte holds fifteen thousand batches of one small record. Of these a fetch 
 room for; what lies behind is neither looked at nor judged.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from kproxy.errors import MalformedMessage
@@ -12,17 +13,34 @@ from kproxy.wire.record_batches import BatchExtent, walk_extents
 _EXTENTS_OF_ONE: Final = 16
 """So many further batches of a read, or acquired ranges, are as much work as the look at another share-partition."""
 
+MOST_UNCUT: Final = 32
+"""Batches of a read that are looked at in one piece: some 20 microseconds."""
+
+LEAST_WORK_IF_CUT: Final = 1 + MOST_UNCUT // _EXTENTS_OF_ONE
+"""`ReadBatches.work` of so many."""
+
 
 class ReadBatches:
     """The whole batches at the beginning of `records`, which a read from `fetch_offset` returned.
 
     They reach to the batch with the last of `offset_count` offsets, counted from `fetch_offset`, or from the first
-    batch where that begins above. There is at least one where `records` begin with one.
+    batch where that begins above. There is at least one where `records` begin with one. Where `most` are given, these
+    are no more than so many until `look_on`.
     """
 
-    __slots__ = ("acquired_range_count", "extents", "malformed", "records")
+    __slots__ = (
+        "_fetch_offset",
+        "_offset_count",
+        "_rest",
+        "acquired_range_count",
+        "extents",
+        "malformed",
+        "records",
+    )
 
-    def __init__(self, records: memoryview, fetch_offset: int, offset_count: int) -> None:
+    def __init__(
+        self, records: memoryview, fetch_offset: int, offset_count: int, *, most: int | None = None
+    ) -> None:
         self.records = records
         self.extents: list[BatchExtent] = []
         """In ascending order."""
@@ -30,16 +48,37 @@ class ReadBatches:
         """How many ranges were acquired from them: very many in a window of which every other record is done with."""
         self.malformed = ""
         """Why the batch behind them is none of format v2; empty when it is one, or was not looked at."""
+        self._rest: Iterator[BatchExtent] | None = None
+        self._look_at(walk_extents(records), fetch_offset, offset_count, most)
+
+    def _look_at(
+        self, unseen: Iterator[BatchExtent], fetch_offset: int, offset_count: int, most: int | None
+    ) -> None:
+        extents = self.extents
         try:
-            self._walk(fetch_offset, offset_count)
+            for extent in unseen:
+                extents.append(extent)
+                if extent.last_offset - max(extents[0].first_offset, fetch_offset) + 1 >= offset_count:
+                    return
+                if len(extents) == most:
+                    self._rest, self._fetch_offset, self._offset_count = unseen, fetch_offset, offset_count
+                    return
         except MalformedMessage as malformed:
             self.malformed = str(malformed)
 
-    def _walk(self, fetch_offset: int, offset_count: int) -> None:
-        for extent in walk_extents(self.records):
-            self.extents.append(extent)
-            if extent.last_offset - max(self.extents[0].first_offset, fetch_offset) + 1 >= offset_count:
-                return
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more to look at (`look_on`)."""
+        return self._rest is not None
+
+    def look_on(self) -> int:
+        """Look at all that is left; return how much work that was (`work`)."""
+        unseen, self._rest = self._rest, None
+        if unseen is None:
+            return 0
+        work_before = self.work
+        self._look_at(unseen, self._fetch_offset, self._offset_count, None)
+        return self.work - work_before
 
     @property
     def work(self) -> int:

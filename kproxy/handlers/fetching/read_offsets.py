@@ -36,15 +36,28 @@ def missing_offset(share_partition: SharePartition, read: PartitionRead, data: P
     """Return the offset that a fetch waits for after `read`; None when its window is full.
 
     Everything below the end of what may be read was seen by the read, so it is not waited for again, even if it was of
-    no use: that would be a loop without a pause. Likewise when the log ends below the offset (an unclean election took
-    records back), which no read can change: then it is None, too.
+    no use: that would be a loop without a pause. Where the log ends below the offset (an unclean election took records
+    back) whatever is added is waited for, until it reaches the offset: a tail cannot wait beyond the end of a log.
     """
     next_fetch_offset = share_partition.next_fetch_offset()
     if next_fetch_offset != read.offset:
         return next_fetch_offset if share_partition.can_acquire() else None
-    if not share_partition.can_acquire() or data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+    if not share_partition.can_acquire():
         return None
+    if data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+        return min(next_fetch_offset, data.readable_end) if data.readable_end >= 0 else None
     return max(next_fetch_offset, data.readable_end)
+
+
+def is_read_to_its_end(read: PartitionRead, data: PartitionData, missing: int | None) -> bool:
+    """Tell whether there is nothing to acquire before the log grows: it ends where `missing_offset` said to wait.
+
+    That is so, too, of a log that ends below the offset.
+    """
+    if data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+        return missing == data.readable_end < read.offset
+    has_nothing = data.error_code is ErrorCode.NONE and not data.records
+    return has_nothing and missing == max(read.offset, data.readable_end)
 
 
 def _had_no_room(read: PartitionRead, data: PartitionData) -> bool:

@@ -1,6 +1,7 @@
 """From the bytes of a read to records that a member holds."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.fetching.aborted_batches import aborted_extents
@@ -14,11 +15,19 @@ from kproxy.share.share_partition import SharePartition
 from kproxy.wire.messages.fetch_response import AbortedTransaction
 from kproxy.wire.record_batches import BatchExtent
 
+MOST_RANGES: Final = 5_000
+"""With so many acquired ranges an answer is full; of the share-partition in which it becomes so all are told.
+
+Each is gone through three times in one turn of the loop when the answer is made. Stock clients have as many only with
+MaxRecords, or windows, of thousands in batches of one record each.
+"""
+
 
 class RecordAcquisition:
-    """Acquires for one ShareFetch, partition after partition, from one budget of records."""
+    """Acquires for one ShareFetch, partition after partition, from one budget of records and of `MOST_RANGES`."""
 
     __slots__ = (
+        "_ranges_left",
         "_services",
         "_terms",
         "_writes",
@@ -32,6 +41,7 @@ class RecordAcquisition:
         self._services = services
         self._terms = terms
         self._writes = writes
+        self._ranges_left = MOST_RANGES
         self.acquired_count = 0
         """Offsets acquired so far."""
         self.has_found_aborted = False
@@ -39,7 +49,7 @@ class RecordAcquisition:
         self.has_refused = False
         """Records came that the sender may not read, or not any more, or whose group it may not read any more."""
         self.records_left = terms.max_records
-        """What is left of the budget; negative when a batch was taken to its end."""
+        """What is left of the budget; negative when a batch was taken to its end. Nothing when the answer is full."""
 
     @property
     def has_news(self) -> bool:
@@ -95,7 +105,8 @@ class RecordAcquisition:
             return FetchedPartition()
         batches.acquired_range_count = len(acquired)
         count = sum(run.last_offset - run.first_offset + 1 for run in acquired)
-        self.records_left -= count
+        self._ranges_left -= len(acquired)
+        self.records_left = self.records_left - count if self._ranges_left > 0 else 0
         self.acquired_count += count
         key = self._terms.session_key
         self._services.counters.delivered(key.group_id, acquired)

@@ -73,7 +73,15 @@ def divisions(bounds: AdministrationBounds) -> Mapping[int, Division]:
             is_too_much=lambda request: count_of_names(request.groups_names) > bounds.most_named,
         ),
         **_OF_CONFIGS,
-        **_LISTINGS,
+        ApiKey.LIST_GROUPS: OfAllGroups(
+            "groups", is_wanted=wants_share_groups, identity_of=lambda group: group.group_id
+        ),
+        ApiKey.LIST_CONFIG_RESOURCES: OfAllGroups(
+            "config_resources",
+            is_wanted=wants_groups,
+            identity_of=lambda resource: (resource.resource_type, resource.resource_name),
+            bounds=bounds,
+        ),
     }
 
 
@@ -123,15 +131,5 @@ _OF_CONFIGS: Final[Mapping[int, Division]] = {
         group_id_of=lambda resource: resource.resource_name,
         is_too_much=lambda request: not are_few_groups(request.resources),
         refuse=_refused_alterations,
-    ),
-}
-_LISTINGS: Final[Mapping[int, Division]] = {
-    ApiKey.LIST_GROUPS: OfAllGroups(
-        "groups", is_wanted=wants_share_groups, identity_of=lambda group: group.group_id
-    ),
-    ApiKey.LIST_CONFIG_RESOURCES: OfAllGroups(
-        "config_resources",
-        is_wanted=wants_groups,
-        identity_of=lambda resource: (resource.resource_type, resource.resource_name),
     ),
 }

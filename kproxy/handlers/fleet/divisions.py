@@ -208,6 +208,8 @@ class OfAllGroups:
     """Whether the request is about share groups at all."""
     identity_of: Callable[[Any], Hashable]
     refuse: PartRefusal | None = None
+    bounds: AdministrationBounds | None = None
+    """What each process has kept to, and all together must not exceed either (`most_told`); None: no bound."""
 
     async def parts(self, request: Message, owners: GroupOwners) -> Sequence[Part]:
         """Return the request for each process."""
@@ -220,8 +222,8 @@ class OfAllGroups:
         return True
 
     async def merge(self, request: Message, answered: AnsweredParts, report: RefusalReport) -> Message:
-        """Return all that was told, or the first error."""
-        del request, report
+        """Return all that was told, or the first error; that it is more than `bounds` allow is told to `report`."""
+        del request
         told: dict[Hashable, Any] = {}
         pace = Pace()
         for _, answer in answered:
@@ -230,10 +232,18 @@ class OfAllGroups:
                 return refusal
             for entry in getattr(answer, self.answered):
                 told.setdefault(self.identity_of(entry), entry)
+                if self.bounds is not None and len(told) > self.bounds.most_told:
+                    return self._refused(answer, self.bounds, report)
                 if pace.is_pause_due():
                     await let_others_go_on()
         whole: Message = replace(answered[0][1], **{self.answered: list(told.values())})
         return whole
+
+    def _refused(self, answer: Any, bounds: AdministrationBounds, report: RefusalReport) -> Message:
+        refusal = bounds.lack_of_room()
+        report.add(refusal.error_code, str(refusal))
+        refused: Message = replace(answer, error_code=refusal.error_code, **{self.answered: []})
+        return refused
 
 
 async def _places_by_owner(

@@ -1,7 +1,8 @@
 """The `share.` configurations of groups: what each group has set. Which keys there are is in `group_config_keys`.
 
-What stands here is in effect; `incremental_alter_configs` makes it durable. A group need not exist to be
-configured, and configuring it does not create it. Source: KIP-1240 and `GroupConfig.java`.
+What is durable is in effect, and nothing else: `incremental_alter_configs` says what is on its way to the log, and when
+it is there. So nothing durable can follow from a value that is refused later. A group need not exist to be configured,
+and configuring it does not create it. Source: KIP-1240 and `GroupConfig.java`.
 """
 
 from collections import Counter
@@ -94,14 +95,36 @@ class GroupConfigEntry:
         return self.operator_default if self.own_value is None else self.own_value
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ConfigsUnderWay:
+    """What a group will have set when this is durable. One that is begun is no other, whatever stands in it."""
+
+    group_id: str
+    values: Mapping[str, str]
+
+
 class GroupConfigs:
     """The `share.` configurations of all groups.
 
-    `on_altered` is told of groups whose fetches wait for something else now.
+    `on_altered` is told of a group whose fetches wait for something else now, once, when nothing more of the group
+    is under way: many alterations may become durable together. It must not raise.
     A number that was set under other bounds is brought within those of today whenever it is used.
+
+    Several alterations of one group may be under way, each made of what the one before leads to. They end in the order
+    in which they began: where one is refused, so is every later one that was made of it, before another is begun.
     """
 
-    __slots__ = ("_bounds", "_most_groups", "_untold", "_values", "generation", "on_altered", "placed")
+    __slots__ = (
+        "_bounds",
+        "_coming",
+        "_most_groups",
+        "_under_way",
+        "_untold",
+        "_values",
+        "generation",
+        "on_altered",
+        "placed",
+    )
 
     def __init__(
         self,
@@ -113,15 +136,19 @@ class GroupConfigs:
         self.on_altered = on_altered
         self._most_groups = most_groups
         self._bounds = bounds
-        self._untold: dict[str, None] = {}
         self._values: dict[str, Mapping[str, str]] = {}
+        self._under_way: dict[str, dict[ConfigsUnderWay, None]] = {}
+        self._coming: set[str] = set()
+        """Groups that have set nothing, and may be about to."""
+        self._untold: set[str] = set()
+        """Groups that `on_altered` is to be told of."""
         self.generation = 0
         """Another number whenever a group may have set something else; not when what it set was forgotten."""
         self.placed: PlacedIds[str] = PlacedIds()
-        """The groups that have set anything, by place."""
+        """The `known_ids`, by place."""
 
-    def alter(self, group_id: str, changes: Sequence[ConfigChange], *, validate_only: bool) -> None:
-        """Apply all of `changes`, or none. With `validate_only` nothing is applied. `tell_altered` is to follow.
+    def values_after(self, group_id: str, changes: Sequence[ConfigChange]) -> Mapping[str, str]:
+        """Return what the group would have set after what is under way and all of `changes`. Nothing is changed.
 
         Raises:
             InvalidRequest: no group is named, a key is named twice, or a value to set is null.
@@ -129,8 +156,7 @@ class GroupConfigs:
             PolicyViolation: it would be one more group that has set something than there may be.
         """
         _require_well_formed(group_id, changes)
-        before = self._values.get(group_id, {})
-        values = dict(before)
+        values = dict(self._last_values(group_id))
         for change in changes:
             value = self._value_after(change)
             if value is None:
@@ -138,62 +164,116 @@ class GroupConfigs:
             else:
                 values[change.name] = value
         self._require_consistent(values)
-        if values and not before:
+        if values and group_id not in self._values and group_id not in self._coming:
             self._require_room()
-        if validate_only:
-            return
-        self._put(group_id, values)
-        if any(before.get(name) != values.get(name) for name in _KEYS_OF_WAITS):
-            self._untold[group_id] = None
+        return values
 
-    def tell_altered(self) -> None:
-        """Tell `on_altered` of all groups since this was called last: once for as many as a request is about."""
-        if self._untold:
-            untold, self._untold = self._untold, {}
-            self.on_altered(untold)
+    def begin(self, group_id: str, changes: Sequence[ConfigChange]) -> ConfigsUnderWay:
+        """Let all of `changes`, or none, be under way: nothing of them is in effect yet. Raises as `values_after`.
+
+        `come_into_effect` or `give_up` is to follow, whatever becomes of them.
+        """
+        begun = ConfigsUnderWay(group_id, self.values_after(group_id, changes))
+        if group_id not in self._values:
+            if group_id not in self._under_way:
+                self.placed.add(group_id)
+            if begun.values:
+                self._coming.add(group_id)
+        self._under_way.setdefault(group_id, {})[begun] = None
+        return begun
+
+    def come_into_effect(self, begun: ConfigsUnderWay) -> None:
+        """Let `begun` be what the group has set: it is durable. Nothing when it was forgotten."""
+        if self._is_forgotten(begun):
+            return
+        before = self._values.get(begun.group_id, {})
+        self._put(begun.group_id, begun.values)
+        if any(before.get(name) != begun.values.get(name) for name in _KEYS_OF_WAITS):
+            self._untold.add(begun.group_id)
+        self._end(begun)
+
+    def give_up(self, begun: ConfigsUnderWay) -> None:
+        """Forget `begun`: it was refused, or nobody knows whether it is durable. What is in effect stays so."""
+        if not self._is_forgotten(begun):
+            self._end(begun)
 
     @property
     def group_ids(self) -> Collection[str]:
         """The groups that have set anything at all."""
         return self._values.keys()
 
+    @property
+    def known_ids(self) -> Collection[str]:
+        """The groups that have set anything, and those that something is under way of."""
+        return self._values.keys() | self._under_way.keys()
+
     def own_values(self, group_id: str) -> Mapping[str, str]:
         """Return what the group has set."""
         return dict(self._values.get(group_id, {}))
 
-    def restore(self, group_id: str, values: Mapping[str, str]) -> None:
-        """Take what is durable for what the group has set, but for keys and values that mean nothing here."""
-        self._put(group_id, usable_values(values))
-
     def restore_all(self, values: Mapping[str, Mapping[str, str]], place: int | None) -> None:
-        """Take what is durable of many groups at `place`, all of it usable, for what these have set."""
+        """Take what is durable of many groups at `place`, all of it usable, for what these have set.
+
+        Nothing is known of them before, and nothing under way.
+        """
         self.generation += 1
         self._values.update(values)
         self.placed.add_all(values.keys(), place)
 
     def forget_all(self, group_ids: Iterable[str]) -> list[Mapping[str, str]]:
-        """Forget what these groups have set: nobody knows whether it is true. Returns what that was.
+        """Forget what these groups have set, and what is under way: nobody knows whether it is true.
 
-        `placed` has none of them any more.
+        Returns what they had set. `placed` has none of them any more. What was under way has no effect here, whatever
+        becomes of it: who loads it finds it in the log.
         """
-        return [values for each in group_ids if (values := self._values.pop(each, None)) is not None]
+        forgotten: list[Mapping[str, str]] = []
+        for each in group_ids:
+            self._under_way.pop(each, None)
+            self._coming.discard(each)
+            self._untold.discard(each)
+            if (values := self._values.pop(each, None)) is not None:
+                forgotten.append(values)
+        return forgotten
 
     def _require_room(self) -> None:
-        if len(self._values) >= self._most_groups:
-            count = counted(len(self._values), "group")
+        count = len(self._values) + len(self._coming)
+        if count >= self._most_groups:
             raise PolicyViolation(
-                f"{count} have configurations here; kproxy.share.groups.max={self._most_groups}"
+                f"{counted(count, 'group')} have configurations here; kproxy.share.groups.max={self._most_groups}"
             )
 
+    def _last_values(self, group_id: str) -> Mapping[str, str]:
+        """Return what the group will have set when all that is under way is durable."""
+        if under_way := self._under_way.get(group_id):
+            return next(reversed(under_way)).values
+        return self._values.get(group_id, {})
+
+    def _is_forgotten(self, begun: ConfigsUnderWay) -> bool:
+        return begun not in self._under_way.get(begun.group_id, ())
+
     def _put(self, group_id: str, values: Mapping[str, str]) -> None:
+        """Let these be in effect. `_end` is to follow."""
         self.generation += 1
-        if not values:
-            if self._values.pop(group_id, None) is not None:
-                self.placed.discard(group_id)
+        if values:
+            self._values[group_id] = values
+            self._coming.discard(group_id)
+        elif self._values.pop(group_id, None) is not None:
+            self._coming.add(group_id)  # what is under way behind this may set something again
+
+    def _end(self, ended: ConfigsUnderWay) -> None:
+        """Have it under way no more, and tell `on_altered` when that was the last."""
+        group_id = ended.group_id
+        under_way = self._under_way[group_id]
+        del under_way[ended]
+        if under_way:
             return
+        del self._under_way[group_id]
+        self._coming.discard(group_id)
         if group_id not in self._values:
-            self.placed.add(group_id)
-        self._values[group_id] = values
+            self.placed.discard(group_id)
+        if group_id in self._untold:
+            self._untold.discard(group_id)
+            self.on_altered((group_id,))
 
     def describe(self, group_id: str) -> Sequence[GroupConfigEntry]:
         """Return every key, set or not. Raises InvalidRequest when no group is named."""

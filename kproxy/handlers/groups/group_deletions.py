@@ -3,7 +3,8 @@
 1. A group without members says durably that it is being deleted. From now on nobody joins it. Whatever is live of it,
 share sessions too, is let go of. 2. The states of its share-partitions are deleted. 3. Its records are removed, and the
 group is forgotten: its id is free, for a group of any type. What is interrupted before step 1 is durable leaves the
-group as it was; what is interrupted later is found in the group, and goes on from step 2.
+group as it was; what is interrupted later is found in the group, and goes on from step 2, or from 1 where not all of
+what it says was durable.
 
 What a group has configured stays. Source: `GroupCoordinatorService.deleteGroups`, `GroupMetadataManager`.
 """

@@ -40,6 +40,7 @@ class TopicDeletions:
         "_coordinator",
         "_deletions",
         "_ended_stays",
+        "_is_unanswered",
         "_metadata",
         "_missing_since_ms",
     )
@@ -58,6 +59,7 @@ class TopicDeletions:
         self._metadata = metadata
         self._clock = clock
         self._missing_since_ms: dict[TopicId, int] = {}
+        self._is_unanswered = False
 
     def unload(self, topic_ids: Collection[TopicId]) -> frozenset[TopicId]:
         """Return those of `topic_ids` that are not in the cluster's metadata (any more), and let go of what is live.
@@ -75,7 +77,9 @@ class TopicDeletions:
         """Go on with deletions that were interrupted, and begin those of topics that are gone. Raises nothing.
 
         Returns in how many milliseconds to call again, None when nothing is left to do. What fails is tried again by
-        the next call. However many groups there are, others have turns in between.
+        the next call, and so is what the cluster could not be asked, or is not of one mind about.
+
+        However many groups there are, others have turns in between.
         """
         gone = await self._gone(await self._topic_names())
         async for group in self._groups():
@@ -100,10 +104,14 @@ class TopicDeletions:
 
     async def _has_more_to_do(self) -> bool:
         async for group in self._groups():
-            missing = self._missing_since_ms.keys()
-            if group.deleting_topic_ids or not missing.isdisjoint(group.state_topic_names):
+            if group.deleting_topic_ids or any(map(self._is_open, group.state_topic_names)):
                 return True
         return False
+
+    def _is_open(self, topic_id: TopicId) -> bool:
+        """Whether it is still to be found out if the topic is gone."""
+        is_missing = topic_id in self._missing_since_ms
+        return is_missing or self._is_unanswered or self._metadata.leader_of(topic_id, 0) is None
 
     async def _topic_names(self) -> Mapping[TopicId, str]:
         """Return every topic of which some group has, or is to get, durable state."""
@@ -113,11 +121,14 @@ class TopicDeletions:
         return names
 
     async def _gone(self, topics: Mapping[TopicId, str]) -> frozenset[TopicId]:
-        """Return those of `topics` that have been missing long enough."""
+        """Return those of `topics` that have been missing long enough, whenever the cluster was asked."""
         try:
             missing = await self._metadata.missing_topics(topics)
         except BrokerUnavailable:
+            # What was missing before may have been there since.
+            self._missing_since_ms, self._is_unanswered = {}, True
             return frozenset()
+        self._is_unanswered = False
         now_ms = self._clock.now_ms()
         before = self._missing_since_ms
         self._missing_since_ms = {topic_id: before.get(topic_id, now_ms) for topic_id in missing}

@@ -109,18 +109,21 @@ class SharedStart:
     """What is done before the first pause of each (`Pace`) by all together who do the same kind of work.
 
     Very many may begin in the same turn with little each: `MOST_AT_FIRST` is theirs, and one piece each beyond that,
-    until one of them, or of others in the same line, has gone on in another turn.
+    until one of them, or of others in the same line, has gone on in another turn. Pieces smaller than `least` count
+    for nothing: whoever does only such need not wait for those who do much.
     """
 
-    __slots__ = ("_left", "_line", "_most", "_seen_count")
+    __slots__ = ("_least", "_left", "_line", "_most", "_seen_count")
 
-    def __init__(self, most: int = MOST_AT_FIRST, *, line: _Line = _long_work) -> None:
+    def __init__(self, most: int = MOST_AT_FIRST, *, least: int = 0, line: _Line = _long_work) -> None:
         self._most = self._left = most
-        self._line = line
+        self._least, self._line = least, line
         self._seen_count = 0
 
     def is_over(self, work: int) -> bool:
         """Count `work`; tell whether there is no more for anybody."""
+        if work < self._least:
+            return False
         if self._line.gone_on_count != self._seen_count:
             self._left, self._seen_count = self._most, self._line.gone_on_count
         self._left -= work

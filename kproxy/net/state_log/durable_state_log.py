@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar, cast
 
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
-from kproxy.handlers.ports import OnRefused
+from kproxy.handlers.ports import OnDurable, OnRefused
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.heartbeat import PartitionInitialization
@@ -80,8 +80,10 @@ def _end_of(ticket: Ticket) -> asyncio.Future[None]:
     return waiter
 
 
-def _promise(submit: Callable[[], Ticket], on_refused: OnRefused | None) -> Awaitable[None]:
-    """Submit, and return what waits for the outcome. `on_refused` hears of a refusal before that, maybe at once."""
+def _promise(
+    submit: Callable[[], Ticket], on_refused: OnRefused | None, on_durable: OnDurable | None = None
+) -> Awaitable[None]:
+    """Submit, and return what waits for the outcome. One of both hears of it before that, maybe at once."""
     try:
         ticket = submit()
     except ApiError as refusal:
@@ -89,7 +91,10 @@ def _promise(submit: Callable[[], Ticket], on_refused: OnRefused | None) -> Awai
         ticket.refuse(refusal)
 
     def tell(settled: Ticket) -> None:
-        if settled.refusal is not None and on_refused is not None:
+        if settled.refusal is None:
+            if on_durable is not None:
+                on_durable()
+        elif on_refused is not None:
             on_refused(settled.refusal)
 
     if ticket.is_done:
@@ -322,13 +327,6 @@ class DurableGroupLog:
         loaded = slot.loaded()
         return None if loaded is None else loaded.groups.durable_image(group_id)
 
-    def durable_configs(self, group_id: str) -> Mapping[str, str]:
-        """Return what the group has configured durably."""
-        slot = self._directory.of_group(group_id)
-        slot.require_ready()
-        loaded = slot.loaded()
-        return {} if loaded is None else loaded.groups.durable_configs(group_id)
-
     def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         """Queue the picture of a group; the awaitable is done when it, or a later one, is durable."""
         return self._submit(image.group_id, ImageWrite(image), on_refused)
@@ -338,12 +336,23 @@ class DurableGroupLog:
         return self._submit(group_id, GroupRemoval(group_id), None)
 
     def persist_configs(
-        self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None
+        self,
+        group_id: str,
+        values: Mapping[str, str],
+        *,
+        on_durable: OnDurable | None = None,
+        on_refused: OnRefused | None = None,
     ) -> Awaitable[None]:
         """Do the same for all that a group has configured."""
-        return self._submit(group_id, ConfigWrite(GroupId(group_id), dict(values)), on_refused)
+        return self._submit(group_id, ConfigWrite(GroupId(group_id), dict(values)), on_refused, on_durable)
 
     def _submit(
-        self, group_id: str, operation: GroupOperation, on_refused: OnRefused | None
+        self,
+        group_id: str,
+        operation: GroupOperation,
+        on_refused: OnRefused | None,
+        on_durable: OnDurable | None = None,
     ) -> Awaitable[None]:
-        return _promise(lambda: self._directory.of_group(group_id).submit_group(operation), on_refused)
+        return _promise(
+            lambda: self._directory.of_group(group_id).submit_group(operation), on_refused, on_durable
+        )

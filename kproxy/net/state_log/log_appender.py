@@ -15,6 +15,7 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.state_log.append_outcome import AppendOutcome, not_sent, unknown
 from kproxy.net.tasks import TaskKeeper
@@ -67,7 +68,8 @@ class LogAppender:
     def append(self, topic: TopicDescription, partition: int, batch: bytes) -> Future[AppendOutcome]:
         """Send `batch` to the partition's leader. The future's result says what became of it; it never fails.
 
-        When it could not be sent, it is asked who leads the partition now: whoever sends it again may find out.
+        When it could not be sent, or was refused by one who does not lead the partition, it is asked who leads it now:
+        whoever sends it again may find out.
         """
         outcome: Future[AppendOutcome] = get_running_loop().create_future()
         waiting = _Waiting(topic, partition, batch, outcome)
@@ -119,12 +121,15 @@ class LogAppender:
         except BrokerUnavailable as failure:
             _settle_all(sent, unknown(str(failure)))
             return
-        _settle_by(response, sent, client.peer)
+        if doubtful := _settle_by(response, sent, client.peer):
+            self._look_for_leaders_soon(doubtful, 0)
 
     def _give_back(self, waiting: Sequence[_Waiting], detail: str, *, not_older_than_ms: int = 0) -> None:
         """Say that nothing was sent, and look for the leaders, unless they were seen so short a time ago."""
         _settle_all(waiting, not_sent(detail))
-        topic_ids = {each.topic.topic_id for each in waiting}
+        self._look_for_leaders_soon({each.topic.topic_id for each in waiting}, not_older_than_ms)
+
+    def _look_for_leaders_soon(self, topic_ids: Collection[TopicId], not_older_than_ms: int) -> None:
         look = self._look_for_leaders(topic_ids, not_older_than_ms)
         self._tasks.spawn(look, name="look for leaders of the state log")
 
@@ -165,7 +170,9 @@ def _settle_all(sent: Sequence[_Waiting], outcome: AppendOutcome) -> None:
         waiting.settle(outcome)
 
 
-def _settle_by(response: ProduceResponse, sent: Sequence[_Waiting], peer: str) -> None:
+def _settle_by(response: ProduceResponse, sent: Sequence[_Waiting], peer: str) -> Collection[TopicId]:
+    """Return the topics of batches that were refused by one who does not lead their partitions."""
+    doubtful: set[TopicId] = set()
     found: dict[tuple[str | bytes, int], PartitionProduceResponse] = {}
     for topic in response.responses:
         for partition in topic.partition_responses:
@@ -175,7 +182,11 @@ def _settle_by(response: ProduceResponse, sent: Sequence[_Waiting], peer: str) -
         answer = found.get((waiting.topic.name, waiting.partition)) or found.get(
             (bytes(waiting.topic.topic_id), waiting.partition)
         )
-        waiting.settle(_outcome_of(answer, f"{waiting.topic.name}-{waiting.partition} at {peer}"))
+        outcome = _outcome_of(answer, f"{waiting.topic.name}-{waiting.partition} at {peer}")
+        if outcome.error_code in LEADER_DOUBTS:
+            doubtful.add(waiting.topic.topic_id)
+        waiting.settle(outcome)
+    return doubtful
 
 
 def _outcome_of(answer: PartitionProduceResponse | None, where: str) -> AppendOutcome:

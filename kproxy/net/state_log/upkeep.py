@@ -126,7 +126,7 @@ class StateUpkeep:
     async def _delete_before(self, partition: int, offset: int) -> None:
         topic = self._topics.state
         # DeleteRecords goes by name, so the name must still mean this topic; and the leader may have moved.
-        await self._metadata.confirm({topic.topic_id}, not_older_than_ms=0)
+        await self._metadata.confirm({topic.topic_id}, not_older_than_ms=1)
         leader = self._metadata.require_leader(topic, partition)
         client = await self._connections.control(leader.leader_id)
         named = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(partition, offset)])

@@ -5,10 +5,10 @@
 2. All groups of a place go at once (`take`). To take them apart is left to whoever asked for that.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
-from kproxy.share.identifiers import GroupId, MemberId
+from kproxy.share.identifiers import GroupId, MemberId, TopicId
 from kproxy.share.register.placed_ids import PlacedIds
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
@@ -53,6 +53,18 @@ class KnownGroups:
         """Return the members of a group, which is not made for that; nothing when there is none."""
         found = self._made.get(group_id) or self._picture(group_id)
         return () if found is None else found.members.keys()
+
+    def state_topic_names(self, group_id: GroupId) -> Mapping[TopicId, str]:
+        """Return the topics that a group has state of, which is not made for that; nothing when there is none."""
+        found = self._made.get(group_id) or self._picture(group_id)
+        return {} if found is None else found.state_topic_names
+
+    def subscribed_names(self, group_id: GroupId) -> frozenset[str]:
+        """Return the topics that members subscribed to, and make no group for that; nothing when there is none."""
+        if (group := self._made.get(group_id)) is not None:
+            return group.topics.subscribed_names
+        picture = self._picture(group_id)
+        return frozenset() if picture is None else picture.subscribed_names
 
     def made(self) -> Collection[ShareGroup]:
         """Return the groups without those that are pictures still."""

@@ -1,6 +1,7 @@
 """IncrementalAlterConfigs (44) for group configurations, versions 0-1, KIP-339 and KIP-932.
 
-Behaviour: each resource is changed as a whole or not at all; SET and DELETE only, for no key is a list.
+Behaviour: each resource is changed as a whole or not at all, and what it sets is in effect when it is durable; SET and
+DELETE only, for no key is a list.
 Version notes: 1 is the flexible encoding of 0.
 Known differences from a real broker: only the keys of `group_configs` are known, a DELETE of any other key is
 refused too, and a group that is not restored within 15 s is answered COORDINATOR_LOAD_IN_PROGRESS.
@@ -8,7 +9,7 @@ refused too, and a group that is not restored within 15 s is answered COORDINATO
 
 from collections import Counter
 from collections.abc import Awaitable, Sequence
-from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 
 from kproxy.errors import ApiError, InvalidRequest
@@ -48,17 +49,14 @@ class IncrementalAlterConfigsHandler:
     async def serve(
         self, request: IncrementalAlterConfigsRequest, context: RequestContext
     ) -> IncrementalAlterConfigsResponse:
-        """Answer one result per resource, in order, when all that was altered is durable.
+        """Answer one result per resource, in order, when all that was altered is durable and in effect.
 
         Raises:
             InvalidRequest: there are too many; nothing is altered.
         """
         require_few_groups(request.resources)
         report = RefusalReport(self._observer, context)
-        try:
-            outcomes = await self._begin_all(request, context)
-        finally:
-            self._configs.tell_altered()
+        outcomes = await self._begin_all(request, context)
         responses: list[AlterConfigsResourceResponse] = []
         for resource, outcome in zip(request.resources, outcomes, strict=True):
             result = AlterConfigsResourceResponse(
@@ -77,7 +75,7 @@ class IncrementalAlterConfigsHandler:
     async def _begin_all(
         self, request: IncrementalAlterConfigsRequest, context: RequestContext
     ) -> Sequence[_Outcome]:
-        """Alter every group in memory and queue its write, before any is waited for: many become durable together."""
+        """Queue what every group is to have, before any is waited for: many become durable together."""
         names = [resource.resource_name for resource in request.resources]
         await self._authorization.learn(
             context, AclOperation.ALTER_CONFIGS, ResourceType.GROUP, lambda: names
@@ -98,26 +96,22 @@ class IncrementalAlterConfigsHandler:
         return outcomes
 
     def _begin(self, resource: AlterConfigsResource, *, validate_only: bool) -> Awaitable[None] | None:
-        """Alter in memory, and return what is to be waited for."""
+        """Queue what the group is to have, and return what is to be waited for."""
         group_id = resource.resource_name
         self._group_log.require_ready(group_id)
         changes = [
             ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs
         ]
-        self._configs.alter(group_id, changes, validate_only=validate_only)
         if validate_only:
+            self._configs.values_after(group_id, changes)
             return None
+        begun = self._configs.begin(group_id, changes)
         return self._group_log.persist_configs(
             group_id,
-            self._configs.own_values(group_id),
-            on_refused=lambda _: self._take_back(group_id),
+            begun.values,
+            on_durable=partial(self._configs.come_into_effect, begun),
+            on_refused=lambda _: self._configs.give_up(begun),
         )
-
-    def _take_back(self, group_id: str) -> None:
-        """Let what is durable be in effect again. In doubt about the whole slot the shell restores it instead."""
-        with suppress(ApiError):
-            self._configs.restore(group_id, self._group_log.durable_configs(group_id))
-            self._configs.on_altered((group_id,))
 
 
 async def _refusal_of(outcome: _Outcome) -> ApiError | None:

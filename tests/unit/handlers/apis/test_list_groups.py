@@ -10,6 +10,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator
 from kproxy.handlers.authorization import Authorizer, Permissions
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
+from kproxy.handlers.request_context import UnlimitedAnswers
 from kproxy.security.acls import ResourceType
 from kproxy.security.principal import Principal
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, AssignmentEpoch, GroupEpoch, GroupId
@@ -199,3 +200,26 @@ async def test_a_right_that_ends_in_the_middle_ends_the_list() -> None:
 
     # Then
     assert answer == ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+class CountedAnswers(UnlimitedAnswers):
+    """An `AnswerBudget` that remembers what is kept."""
+
+    def __init__(self) -> None:
+        self.kept: list[int] = []
+
+    def keep(self, more_bytes: int) -> None:
+        self.kept.append(more_bytes)
+
+
+async def test_a_list_counts_as_it_grows() -> None:
+    # Given
+    world = world_of_very_many_groups(Counting())
+    world.answer_budget = budget = CountedAnswers()
+
+    # When
+    await listed(world, [], [])
+
+    # Then
+    assert len(budget.kept) == 1 + GROUP_COUNT // MOST_AT_ONCE
+    assert sum(budget.kept) == 88 * GROUP_COUNT

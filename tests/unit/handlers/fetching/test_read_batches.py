@@ -1,6 +1,6 @@
 """Record batches of one read: how far they are looked at, and how many bytes the log has."""
 
-from kproxy.handlers.fetching.read_batches import ReadBatches
+from kproxy.handlers.fetching.read_batches import LEAST_WORK_IF_CUT, MOST_UNCUT, ReadBatches
 from tests.in_memory.record_batch_bytes import record_batch
 
 
@@ -84,3 +84,44 @@ def test_many_small_batches_are_as_much_work_as_many_share_partitions() -> None:
 
     # Then
     assert work == [1, 1, 11]
+
+
+def test_what_was_cut_is_looked_at_to_the_same_batch_later() -> None:
+    # Given
+    records = memoryview(batches_of_two(6))
+    whole = ReadBatches(records, 1, offset_count=6)
+
+    # When
+    batches = ReadBatches(records, 1, offset_count=6, most=2)
+    seen = (batches.is_cut, len(batches.extents))
+    batches.look_on()
+
+    # Then
+    assert seen == (True, 2)
+    assert (batches.is_cut, batches.extents) == (False, whole.extents)
+
+
+def test_what_is_malformed_behind_the_cut_is_found_later() -> None:
+    # Given
+    batches = ReadBatches(memoryview(batches_of_two(2) + NO_BATCH), 0, offset_count=5, most=2)
+    before = batches.malformed
+
+    # When
+    batches.look_on()
+
+    # Then
+    assert (before, len(batches.extents)) == ("", 2)
+    assert "magic 0" in batches.malformed
+
+
+def test_the_work_of_both_pieces_is_the_work_of_the_whole() -> None:
+    # Given
+    batches = ReadBatches(memoryview(batches_of_two(160)), 0, offset_count=2_000, most=MOST_UNCUT)
+    begun_work = batches.work
+
+    # When
+    work = begun_work + batches.look_on()
+
+    # Then
+    assert begun_work == LEAST_WORK_IF_CUT
+    assert (work, batches.look_on()) == (11, 0)

@@ -3,7 +3,12 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.fetching.read_offsets import acquirable_from, missing_offset, without_room
+from kproxy.handlers.fetching.read_offsets import (
+    acquirable_from,
+    is_read_to_its_end,
+    missing_offset,
+    without_room,
+)
 from kproxy.handlers.ports import PartitionData, PartitionRead
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import ShareLimits
@@ -86,9 +91,48 @@ def test_with_a_full_window_no_offset_is_waited_for() -> None:
     assert missing_offset(share_partition, a_read(), what_was_read(high_watermark=20)) is None
 
 
-def test_no_offset_is_waited_for_that_no_read_can_reach() -> None:
-    data = what_was_read(high_watermark=7, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
-    assert missing_offset(a_share_partition(), a_read(), data) is None
+@pytest.mark.parametrize(
+    ("high_watermark", "missed"),
+    [(7, 7), (0, 0), (12, 10), (-1, None)],
+    ids=["it ends below", "it is empty", "it has grown since", "its end is not known"],
+)
+def test_a_log_that_ends_below_the_offset_is_waited_for_at_its_end(
+    high_watermark: int, missed: int | None
+) -> None:
+    data = what_was_read(high_watermark=high_watermark, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+    assert missing_offset(a_share_partition(), a_read(), data) == missed
+
+
+@pytest.mark.parametrize(
+    ("high_watermark", "records", "error_code", "expected"),
+    [
+        (10, b"", ErrorCode.NONE, True),
+        (12, b"", ErrorCode.NONE, True),
+        (12, b"x", ErrorCode.NONE, False),
+        (7, b"", ErrorCode.OFFSET_OUT_OF_RANGE, True),
+        (12, b"", ErrorCode.OFFSET_OUT_OF_RANGE, False),
+        (-1, b"", ErrorCode.OFFSET_OUT_OF_RANGE, False),
+        (10, b"", ErrorCode.NOT_LEADER_OR_FOLLOWER, False),
+    ],
+    ids=[
+        "at its end",
+        "compacted",
+        "records",
+        "it ends below",
+        "it has grown since",
+        "its end is not known",
+        "failed",
+    ],
+)
+def test_there_is_nothing_to_acquire_where_the_log_ends_at_or_below_the_offset(
+    high_watermark: int, records: bytes, error_code: ErrorCode, *, expected: bool
+) -> None:
+    # Given
+    data = what_was_read(high_watermark=high_watermark, records=records, error_code=error_code)
+    missing = missing_offset(a_share_partition(), a_read(), data)
+
+    # Then
+    assert is_read_to_its_end(a_read(), data, missing) is expected
 
 
 FIRST, SECOND, THIRD = (TopicIdPartition(TOPIC_ID, partition) for partition in range(3))

@@ -1,5 +1,7 @@
 """From bytes to acquired records: slices of whole batches, starts that the log overtakes, bytes that are no records."""
 
+import asyncio
+
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import MemberId
@@ -15,6 +17,7 @@ from tests.worlds.share_group_world import (
     loaded,
     partitions_of,
 )
+from tests.worlds.waiting import until_all_wait
 
 RELEASE = 2
 
@@ -248,8 +251,32 @@ async def test_a_log_that_is_shorter_than_what_was_consumed_is_waited_for() -> N
 
     # Then
     assert acquired(answer) == []
-    assert world.availability.waits[-1] == ({world.key(): None}, 1_500)
+    assert world.availability.waits[-1] == ({world.key(): 0}, 1_500)
     assert len(world.reader.reads) == 1
+
+
+async def test_a_log_that_was_shorter_is_read_as_soon_as_it_has_the_offset_and_once_for_what_it_grows_by() -> (
+    None
+):
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize(start_offset=3)
+    alice = world.member()
+    await alice.open()
+    fetch = asyncio.get_running_loop().create_task(alice.fetch(max_wait_ms=60_000))
+    await until_all_wait()
+    read_counts = [len(world.reader.reads)]
+
+    # When
+    for _ in range(4):
+        world.produce(1)
+        await until_all_wait(100)
+        read_counts.append(len(world.reader.reads))
+
+    # Then
+    assert read_counts == [1, 2, 3, 4, 5]
+    assert fetch.done()
+    assert acquired(fetch.result()) == [(3, 3, 1)]
 
 
 async def test_a_batch_that_the_window_has_no_room_for_is_neither_looked_at_nor_judged() -> None:

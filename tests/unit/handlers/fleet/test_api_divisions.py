@@ -12,6 +12,8 @@ from kproxy.error_codes import ErrorCode
 from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.apis.group_id_guard import GUARDED_KEYS
 from kproxy.handlers.fleet.api_divisions import divisions
+from kproxy.handlers.fleet.divisions import Part
+from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
@@ -28,7 +30,10 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
-from tests.worlds.divided_fleet import DividedFleet, a_group_with_a_member
+from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
+from kproxy.wire.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
+from tests.in_memory.recording_observer import RecordingObserver
+from tests.worlds.divided_fleet import DividedFleet, a_context, a_group_with_a_member
 
 GROUP: Final = 32
 UNAVAILABLE: Final = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -135,3 +140,28 @@ async def test_what_is_too_much_for_one_process_is_too_much_for_all_of_them(
     found, expected = await fleet.answers(request_, api_key, version)
     assert found == expected
     assert fleet.requests.asked == []
+
+
+async def test_a_listing_of_more_configurations_than_an_answer_may_tell_of_is_refused_as_by_one_process() -> (
+    None
+):
+    # Given
+    division = divisions(AdministrationBounds(most_told=3))[ApiKey.LIST_CONFIG_RESOURCES]
+    request = ListConfigResourcesRequest()
+    told = [
+        ListConfigResourcesResponse(config_resources=[ConfigResource(name, 32) for name in names])
+        for names in (("a", "b", "c"), ("c", "b"), ("d",))
+    ]
+    observer = RecordingObserver()
+    report = RefusalReport(observer, a_context(ApiKey.LIST_CONFIG_RESOURCES, 1))
+    part = Part(None, request)
+
+    # When
+    few = await division.merge(request, [(part, told[0]), (part, told[1])], report)
+    many = await division.merge(request, [(part, answer) for answer in told], report)
+
+    # Then
+    report.tell()
+    assert few == told[0]
+    assert many == ListConfigResourcesResponse(error_code=ErrorCode.INVALID_REQUEST)
+    assert observer.reasons == ["invalid_request"]

@@ -1,16 +1,24 @@
 """The ids of groups that peers serve: told every second, kept while they cannot be told, forgotten in time."""
 
+import asyncio
+import tracemalloc
+from collections import Counter
+
 import pytest
 
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable
+from kproxy.fleet.owners import Peer
 from kproxy.handlers.fleet import peer_group_ids
-from kproxy.handlers.fleet.peer_group_ids import LOOK_INTERVAL_MS, KnownGroupIds
-from kproxy.handlers.fleet.ports import OWN_CONNECTION
+from kproxy.handlers.fleet.peer_group_ids import AT_ONCE, LOOK_INTERVAL_MS, KnownGroupIds, PeerGroupIds
+from kproxy.handlers.fleet.ports import OWN_CONNECTION, FleetPorts
+from kproxy.handlers.request_context import RequestContext
+from kproxy.net.side_by_side import TasksSideBySide
 from kproxy.security.acls import AclOperation
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, GroupId
 from kproxy.wire.api_keys import ApiKey
-from kproxy.wire.codecs import Message
+from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
+from tests.in_memory.recording_observer import RecordingObserver
 from tests.in_memory.scripted_authorizer import ScriptedAuthorizer
 from tests.worlds.divided_fleet import DividedFleet, a_context, a_group_with_a_member
 
@@ -18,6 +26,49 @@ OWNERS = {"ours": 0, "theirs": 1, "others": 2}
 
 
 CLIENT = a_context(ApiKey.JOIN_GROUP, 5)
+
+
+class InATurn:
+    """Counts what is done with ids, in all and at most in one turn of the loop, while it is followed."""
+
+    def __init__(self) -> None:
+        self.seen, self.most = Counter[str](), Counter[str]()
+
+    async def follow(self) -> None:
+        self.seen.clear()
+        while True:  # until it is cancelled
+            before = self.seen.copy()
+            await asyncio.sleep(0)
+            self.most |= self.seen - before
+
+
+class CountedId(str):  # noqa: SLOT000 - its counts are an attribute
+    """An id that tells when it comes into a set, and when nobody has it any more."""
+
+    counts: InATurn
+
+    def __hash__(self) -> int:
+        self.counts.seen["taken in"] += 1
+        return super().__hash__()
+
+    def __del__(self) -> None:
+        self.counts.seen["let go"] += 1
+
+
+class ToldByThousands:
+    """Peers that tell of 10,000 groups each. Serves as `PeerRequests`."""
+
+    def __init__(self, counts: InATurn) -> None:
+        self._counts = counts
+
+    async def ask(self, peer: Peer, request: DecodedRequest, context: RequestContext) -> Message:
+        del request, context
+        answer = ListGroupsResponse()
+        for number in range(10_000):
+            group_id = CountedId(f"{peer.token}-{number}")
+            group_id.counts = self._counts
+            answer.groups.append(ListedGroup(group_id))
+        return answer
 
 
 async def a_fleet() -> DividedFleet:
@@ -147,6 +198,7 @@ async def test_long_lists_are_asked_for_less_often() -> None:
         return ListGroupsResponse(groups=[ListedGroup(f"g{number}") for number in range(30_000)])
 
     fleet = await a_fleet()
+    fleet.owners[0].gone.add("kproxy-2")
     fleet.requests.altered = long
 
     # When
@@ -207,6 +259,63 @@ async def test_an_id_that_moved_here_is_gone_unless_its_group_came_along(*, is_h
 
     # Then
     assert is_gone is not is_here
+
+
+async def test_an_id_that_two_peers_told_is_forgotten_of_both_when_it_is_gone() -> None:
+    """One told of it before its slot moved, the other one after that."""
+    # Given
+    fleet = await a_fleet()
+    await a_group_with_a_member(fleet.processes[2], "theirs")
+    await fleet.peer_ids[0].look()
+    counted = len(fleet.peer_ids[0])
+    fleet.processes[1].groups.coordinator.forget(GroupId("theirs"))
+
+    # When
+    await fleet.peer_ids[0].is_gone("theirs", CLIENT)
+
+    # Then
+    assert counted == 2
+    assert "theirs" not in fleet.peer_ids[0]
+
+
+async def test_to_find_one_id_gone_is_no_more_work_where_peers_told_of_very_many() -> None:
+    # Given
+    fleet = await a_fleet()
+    ids = ["theirs", *(f"g{number}" for number in range(20_000))]
+    fleet.requests.altered = lambda _: ListGroupsResponse(groups=[ListedGroup(each) for each in ids])
+    await fleet.peer_ids[0].look()
+    fleet.requests.altered = lambda answer: answer
+    fleet.processes[1].groups.coordinator.forget(GroupId("theirs"))
+    tracemalloc.start()
+
+    # When
+    is_gone = await fleet.peer_ids[0].is_gone("theirs", CLIENT)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    # Then
+    assert is_gone
+    assert most_bytes < 200_000  # a set of 20,000 has a million
+
+
+async def test_what_peers_tell_is_taken_in_and_what_they_told_before_let_go_bit_by_bit() -> None:
+    # Given
+    fleet = await a_fleet()
+    counts = InATurn()
+    ports = FleetPorts(fleet.owners[0], ToldByThousands(counts), TasksSideBySide(), RecordingObserver())
+    peer_ids = PeerGroupIds((), ports)
+    await peer_ids.look()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        counting = tasks.create_task(counts.follow())
+        await peer_ids.look()
+        counting.cancel()
+
+    # Then
+    assert len(peer_ids) == 20_000
+    assert counts.seen == {"taken in": 20_000, "let go": 20_000}
+    assert max(counts.most.values()) <= 2 * AT_ONCE
 
 
 def test_known_ids_are_ones_own_and_those_of_peers_and_follow_both() -> None:

@@ -9,6 +9,7 @@ from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
 from kproxy.handlers.groups.group_configs import ConfigChange, GroupConfigs
 from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import GroupLimits, ShareLimits
+from tests.worlds.set_configurations import set_configs
 
 G, H = GroupId("g"), GroupId("h")
 
@@ -16,7 +17,7 @@ G, H = GroupId("g"), GroupId("h")
 def set_all(configs: GroupConfigs, **values: str) -> None:
     """Let group `g` set these keys, `share.` before each."""
     changes = [ConfigChange(f"share.{key.replace('_', '.')}", 0, value) for key, value in values.items()]
-    configs.alter(G, changes, validate_only=False)
+    set_configs(configs, G, *changes)
 
 
 def test_a_changed_configuration_takes_effect_at_once_and_for_its_group_alone() -> None:
@@ -43,9 +44,9 @@ def test_a_changed_configuration_takes_effect_at_once_and_for_its_group_alone() 
 @pytest.mark.parametrize(
     ("become_durable_again", "lock_ms"),
     [
-        (lambda configs: configs.restore(G, {"share.record.lock.duration.ms": "20000"}), 20_000),
-        (lambda configs: configs.restore(G, {}), ShareLimits().record_lock_duration_ms),
-        (lambda configs: configs.forget_all([G]), ShareLimits().record_lock_duration_ms),
+        (lambda configs: configs.restore_all({G: {"share.record.lock.duration.ms": "20000"}}, None), 20_000),
+        (lambda configs: configs.restore_all({}, None), ShareLimits().record_lock_duration_ms),
+        (lambda _: None, ShareLimits().record_lock_duration_ms),
     ],
     ids=["others are restored", "none are restored", "it is forgotten"],
 )
@@ -59,6 +60,7 @@ def test_what_is_restored_takes_effect_at_once(
     before = limits.of(G)
 
     # When
+    configs.forget_all([G])
     become_durable_again(configs)
 
     # Then

@@ -17,10 +17,12 @@ from kproxy.handlers.groups.group_configs import (
     ConfigOperation,
     GroupConfigs,
     are_few_groups,
+    usable_values,
 )
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.offset_reset import OffsetReset
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsResource
+from tests.worlds.set_configurations import set_configs
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 RESET, LOCK = "share.auto.offset.reset", "share.record.lock.duration.ms"
@@ -57,7 +59,7 @@ def test_a_group_may_choose_and_change_its_mind() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
     chosen = [ConfigChange(RESET, SET, "by_duration:PT1S"), ConfigChange(LOCK, SET, " 15000 ")]
-    configs.alter("g", chosen, validate_only=False)
+    set_configs(configs, "g", *chosen)
     while_chosen = (
         configs.offset_reset("g"),
         configs.number("g", RECORD_LOCK_DURATION_MS),
@@ -66,7 +68,7 @@ def test_a_group_may_choose_and_change_its_mind() -> None:
 
     # When
     deletions = [ConfigChange(name, DELETE, None) for name in (RESET, LOCK)]
-    configs.alter("g", deletions, validate_only=False)
+    set_configs(configs, "g", *deletions)
 
     # Then
     others = DEFAULTS
@@ -77,32 +79,15 @@ def test_a_group_may_choose_and_change_its_mind() -> None:
 def test_a_group_may_read_committed_records_and_go_back() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
-    configs.alter("g", [ConfigChange(ISOLATION, SET, "read_committed")], validate_only=False)
+    set_configs(configs, "g", ConfigChange(ISOLATION, SET, "read_committed"))
     while_set = (configs.isolation_level("g"), configs.isolation_level("h"))
 
     # When
-    configs.alter("g", [ConfigChange(ISOLATION, DELETE, None)], validate_only=False)
+    set_configs(configs, "g", ConfigChange(ISOLATION, DELETE, None))
 
     # Then
     assert while_set == (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
     assert configs.isolation_level("g") is IsolationLevel.READ_UNCOMMITTED
-
-
-def test_who_wants_to_know_is_told_once_of_all_groups_whose_fetches_it_concerns() -> None:
-    # Given
-    altered = list[list[str]]()
-    configs = GroupConfigs(GroupConfigBounds(), on_altered=lambda group_ids: altered.append([*group_ids]))
-    configs.alter("g", [ConfigChange(ISOLATION, SET, "read_committed")], validate_only=False)
-    configs.alter("h", [ConfigChange(ISOLATION, SET, "read_committed")], validate_only=True)
-    configs.alter("i", [ConfigChange(MOST_LOCKS, SET, "500")], validate_only=False)
-    configs.alter("j", [ConfigChange(LOCK, SET, "15000")], validate_only=False)
-
-    # When
-    configs.tell_altered()
-    configs.tell_altered()
-
-    # Then
-    assert altered == [["g", "i"]]
 
 
 def test_a_value_stands_as_it_will_be_read() -> None:
@@ -110,7 +95,7 @@ def test_a_value_stands_as_it_will_be_read() -> None:
     configs = GroupConfigs(GroupConfigBounds())
 
     # When
-    configs.alter("g", [ConfigChange(LOCK, SET, "+020000")], validate_only=False)
+    set_configs(configs, "g", ConfigChange(LOCK, SET, "+020000"))
 
     # Then
     assert values(configs)[LOCK] == "20000"
@@ -121,7 +106,7 @@ def test_validating_alone_changes_nothing() -> None:
     configs = GroupConfigs(GroupConfigBounds())
 
     # When
-    configs.alter("g", [ConfigChange(LOCK, SET, "15000")], validate_only=True)
+    configs.values_after("g", [ConfigChange(LOCK, SET, "15000")])
 
     # Then
     assert values(configs)[LOCK] == "30000"
@@ -134,7 +119,7 @@ def test_one_bad_key_leaves_the_good_ones_unset() -> None:
 
     # When
     with pytest.raises(ApiError):
-        configs.alter("g", changes, validate_only=False)
+        set_configs(configs, "g", *changes)
 
     # Then
     assert values(configs)[LOCK] == "30000"
@@ -163,7 +148,7 @@ def test_what_cannot_be_is_refused_with_a_reason(
 
     # When
     with pytest.raises(ApiError) as refusal:
-        configs.alter("g", [change], validate_only=False)
+        set_configs(configs, "g", change)
 
     # Then
     assert refusal.value.error_code is error_code
@@ -177,7 +162,7 @@ def test_a_key_that_is_named_twice_is_refused() -> None:
 
     # When
     with pytest.raises(InvalidRequest) as refusal:
-        configs.alter("g", changes, validate_only=False)
+        set_configs(configs, "g", *changes)
 
     # Then
     assert "duplicate" in str(refusal.value)
@@ -189,7 +174,7 @@ def test_a_group_must_be_named() -> None:
 
     # When
     with pytest.raises(InvalidRequest):
-        configs.alter("", [], validate_only=False)
+        set_configs(configs, "")
 
     # Then
     with pytest.raises(InvalidRequest):
@@ -201,11 +186,11 @@ def test_a_session_must_outlive_the_time_between_two_heartbeats() -> None:
     # Given
     bounds = GroupConfigBounds(session_timeout_ms=OperatorBounds(45_000, 6_000, 60_000))
     configs = GroupConfigs(bounds)
-    configs.alter("g", [ConfigChange(SESSION_TIMEOUT_MS, SET, "12000")], validate_only=False)
+    set_configs(configs, "g", ConfigChange(SESSION_TIMEOUT_MS, SET, "12000"))
 
     # When
     with pytest.raises(ApiError) as refusal:
-        configs.alter("g", [ConfigChange(HEARTBEAT_INTERVAL_MS, SET, "12000")], validate_only=False)
+        set_configs(configs, "g", ConfigChange(HEARTBEAT_INTERVAL_MS, SET, "12000"))
 
     # Then
     assert refusal.value.error_code is ErrorCode.INVALID_CONFIG
@@ -218,7 +203,7 @@ def test_to_delete_a_key_that_nobody_knows_is_nothing() -> None:
     configs = GroupConfigs(GroupConfigBounds())
 
     # When
-    configs.alter("g", [ConfigChange("share.none.such", DELETE, None)], validate_only=False)
+    set_configs(configs, "g", ConfigChange("share.none.such", DELETE, None))
 
     # Then
     assert configs.own_values("g") == {}
@@ -232,7 +217,7 @@ def test_what_was_restored_is_in_effect() -> None:
     configs = GroupConfigs(GroupConfigBounds())
 
     # When
-    configs.restore("g", {LOCK: "20000", RESET: "earliest"})
+    configs.restore_all({"g": {LOCK: "20000", RESET: "earliest"}}, None)
 
     # Then
     assert configs.number("g", RECORD_LOCK_DURATION_MS) == 20_000
@@ -240,15 +225,11 @@ def test_what_was_restored_is_in_effect() -> None:
 
 
 def test_what_means_nothing_here_is_not_restored() -> None:
-    # Given
-    configs = GroupConfigs(GroupConfigBounds())
-
     # When
-    configs.restore("g", {"share.of.a.newer.kproxy": "1", LOCK: "soon"})
+    usable = usable_values({"share.of.a.newer.kproxy": "1", LOCK: "soon", RESET: "earliest"})
 
     # Then
-    assert configs.own_values("g") == {}
-    assert configs.number("g", RECORD_LOCK_DURATION_MS) == 30_000
+    assert usable == {RESET: "earliest"}
 
 
 @pytest.mark.parametrize(("value", "effective_ms"), [("1000", 15_000), ("90000", 60_000)])
@@ -259,7 +240,7 @@ def test_what_was_set_under_other_bounds_is_brought_within_those_of_today(
     configs = GroupConfigs(GroupConfigBounds())
 
     # When
-    configs.restore("g", {LOCK: value})
+    configs.restore_all({"g": {LOCK: value}}, None)
 
     # Then
     assert configs.number("g", RECORD_LOCK_DURATION_MS) == effective_ms
@@ -268,8 +249,7 @@ def test_what_was_set_under_other_bounds_is_brought_within_those_of_today(
 def test_what_a_group_has_set_is_forgotten_and_of_no_other() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
-    configs.restore("g", {LOCK: "20000"})
-    configs.restore("h", {LOCK: "20000"})
+    configs.restore_all({"g": {LOCK: "20000"}, "h": {LOCK: "20000"}}, None)
 
     # When
     configs.forget_all(["g"])

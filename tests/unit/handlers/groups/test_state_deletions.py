@@ -1,14 +1,17 @@
 """The state of topics is deleted, in steps, of whoever has begun it."""
 
 import asyncio
+from collections.abc import Collection, Mapping
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable
 from kproxy.handlers.groups.state_deletions import StateDeletions
-from kproxy.share.identifiers import GroupId
+from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
+from kproxy.share.identifiers import GroupId, TopicId
 from kproxy.share.share_group import ShareGroup
+from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld, acknowledge_errors
 from tests.worlds.share_offset_requests import a_group_that_accepted, alter, altered
 from tests.worlds.waiting import until_all_wait
@@ -231,3 +234,46 @@ async def a_deletion_that_waits_for_payments(
     await until_all_wait()
     assert await deletions_of(world).delete(group_of(world), [ORDERS]) == {}
     return release
+
+
+async def test_two_denials_with_a_time_between_them_in_which_nobody_answered_are_not_a_long_absence() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+    world.metadata.delete_topic(ORDERS)
+    await world.groups.tend_topics()
+    world.metadata.is_unavailable = True
+    world.clock.advance(CONFIRMATION_MS)
+    while_away = await world.groups.tend_topics()
+    world.metadata.is_unavailable = False
+
+    # When
+    pauses_ms = [await world.groups.tend_topics()]
+    kept = world.state_log.state(world.key()) is not None
+    world.clock.advance(CONFIRMATION_MS)
+    pauses_ms.append(await world.groups.tend_topics())
+
+    # Then
+    assert kept
+    assert (while_away, pauses_ms) == (CONFIRMATION_MS, [CONFIRMATION_MS, None])
+    assert world.state_log.state(world.key()) is None
+
+
+async def test_a_topic_of_a_state_that_is_neither_there_nor_found_to_be_gone_is_looked_for_again() -> None:
+    # Given
+    class Undecided(InMemoryClusterMetadata):
+        async def missing_topics(self, topics: Mapping[TopicId, str]) -> Collection[TopicId]:  # noqa: ARG002
+            return []
+
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+    decided, undecided = world.metadata, Undecided()
+    world.metadata = undecided
+    world.restart()
+
+    # When
+    pause_ms = await world.groups.tend_topics()
+
+    # Then
+    assert decided.leader_of(ORDERS, 0) is not None
+    assert pause_ms == CONFIRMATION_MS

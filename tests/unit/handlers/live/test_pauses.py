@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.fetching import record_acquisition
 from kproxy.handlers.live.pauses import (
     MOST_AT_FIRST,
     MOST_AT_ONCE,
@@ -229,8 +230,11 @@ async def test_locks_in_share_partitions_of_very_many_runs_end_bit_by_bit() -> N
     assert ended == [5, 10, 15, 20, WORN_COUNT]
 
 
-async def test_a_fetch_of_very_many_records_that_lie_apart_lets_others_go_on_in_between() -> None:
+async def test_a_fetch_of_very_many_records_that_lie_apart_lets_others_go_on_in_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Given
+    monkeypatch.setattr(record_acquisition, "MOST_RANGES", WORN_COUNT * RECORD_COUNT)
     world, alice = await a_member_that_holds_many_records()
     await accept_every_other(world, alice)
     await alice.disconnect()

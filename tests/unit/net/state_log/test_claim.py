@@ -22,7 +22,15 @@ from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim
 from tests.worlds.slot_allocations import EPOCH, FLEET
-from tests.worlds.state_logs import GROUPS, NOW_MS, STATE, StateLogBacking, groups_log, state_log
+from tests.worlds.state_logs import (
+    GROUPS,
+    NOW_MS,
+    STATE,
+    StateLogBacking,
+    create_state_topics,
+    groups_log,
+    state_log,
+)
 from tests.worlds.waiting import until
 
 SLOT_0 = f"{STATE}-0"
@@ -240,3 +248,35 @@ async def test_a_writer_continues_behind_the_claim_record(
     # Then
     assert doubts == []
     assert [record.offset for record in cluster.records(groups_log())] == [0, 1]
+
+
+async def test_after_refused_appends_the_leader_is_found_of_which_the_broker_asked_first_has_not_heard() -> (
+    None
+):
+    # Given
+    async with ScriptedStateLog((1, 2, 3)) as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        topics = await backing.found()
+        leader_id = cluster_leader_id(backing)
+        cluster.fall_behind(1)
+        cluster.lead(state_log().topic_id, 0, 3)
+        cluster.refuse_append(state_log(), ErrorCode.NOT_LEADER_OR_FOLLOWER, times=2)
+
+        # When
+        refused = []
+        for _ in range(2):
+            asked = len(cluster.asked(ApiKey.METADATA))
+            outcome = await backing.appender.append(topics.state, 0, b"a batch")
+            refused.append(outcome.error_code)
+            await until(lambda asked=asked: len(cluster.asked(ApiKey.METADATA)) > asked)  # type: ignore[misc]
+
+        # Then
+        assert refused == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+        await until(lambda: cluster_leader_id(backing) == 3)
+        assert leader_id != 3
+
+
+def cluster_leader_id(backing: StateLogBacking) -> int:
+    """Return who leads partition 0 of the state topic, as far as kproxy knows."""
+    leader = backing.metadata.leader_of(state_log().topic_id, 0)
+    return -1 if leader is None else leader.leader_id

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
+from kproxy.net.reading.log_identity import BEYOND_ALL_RECORDS
 from kproxy.net.state_log.claim import SlotClaims
 from kproxy.share.identifiers import GroupEpoch, GroupId
 from kproxy.share.share_group_image import ShareGroupImage
@@ -188,6 +189,7 @@ def first_read(cluster: ScriptedStateLog) -> list[int]:
         for topic in message.topics
         if topic.topic_id == state_log().topic_id
         for partition in topic.partitions
+        if partition.fetch_offset < BEYOND_ALL_RECORDS
     ]
 
 

@@ -158,7 +158,7 @@ async def test_new_topics_whose_leaders_need_a_moment_are_waited_for_without_a_w
         cluster.refuse_reads(groups_log(), ErrorCode.NOT_LEADER_OR_FOLLOWER)
         process = Process(backing)
         process.service.start()
-        await until(lambda: len(cluster.asked(ApiKey.LIST_OFFSETS)) >= 3)
+        await until(lambda: len(cluster.asked(ApiKey.FETCH)) >= 3)
 
         # When
         cluster.refuse_reads(groups_log(), ErrorCode.NONE)

@@ -1,12 +1,14 @@
 """Groups come as pictures, and go, all of a place at once."""
 
+from dataclasses import replace
+
 import pytest
 
-from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId
+from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, MemberEpoch, MemberId, TopicId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.register.known_groups import KnownGroups
 from kproxy.share.share_group import ShareGroup
-from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
+from kproxy.share.share_group_image import MemberImage, ShareGroupImage, ShareGroupState, StatePartitions
 
 A, B, C = GroupId("a"), GroupId("b"), GroupId("c")
 
@@ -21,6 +23,47 @@ def a_picture(group_id: GroupId) -> ShareGroupImage:
         initializing={},
         initialized={},
         deleting={},
+    )
+
+
+def a_member(*subscribed_topic_names: str) -> MemberImage:
+    return MemberImage(
+        rack_id=None,
+        client_id="client-1",
+        client_host="/10.0.0.7",
+        subscribed_topic_names=frozenset(subscribed_topic_names),
+        member_epoch=MemberEpoch(7),
+        previous_member_epoch=MemberEpoch(6),
+        assigned=frozenset(),
+    )
+
+
+TOPICS = [TopicId(bytes([number]) * 16) for number in range(4)]
+
+A_PICTURE_WITH_TOPICS = replace(
+    a_picture(A),
+    members={
+        MemberId("alice"): a_member("orders"),
+        MemberId("bob"): a_member("orders", "refunds"),
+    },
+    initializing={TOPICS[0]: StatePartitions("orders", frozenset({0}))},
+    initialized={
+        TOPICS[0]: StatePartitions("orders", frozenset({1})),
+        TOPICS[1]: StatePartitions("payments", frozenset({0})),
+        TOPICS[2]: StatePartitions("refunds", frozenset({0})),
+    },
+    deleting={
+        TOPICS[2]: StatePartitions("refunds", frozenset({1})),
+        TOPICS[3]: StatePartitions("returns", frozenset({0})),
+    },
+)
+
+
+def what_is_told_of(group_id: GroupId, groups: KnownGroups) -> object:
+    return (
+        set(groups.member_ids(group_id)),
+        dict(groups.state_topic_names(group_id)),
+        groups.subscribed_names(group_id),
     )
 
 
@@ -40,6 +83,23 @@ class Known:
     def _make(self, picture: ShareGroupImage) -> None:
         self.made.append(picture.group_id)
         self.groups.put(ShareGroup.restore(picture, GroupLimits(), now_ms=0))
+
+
+def test_a_picture_tells_the_members_and_topics_that_the_group_of_it_has() -> None:
+    # Given
+    known = Known()
+    known.groups.restore({A: A_PICTURE_WITH_TOPICS}, known._make, place=0)
+    told = what_is_told_of(A, known.groups)
+    was_made = bool(known.made)
+
+    # When
+    known.groups.find(A)
+
+    # Then
+    assert not was_made
+    assert told == ({"alice", "bob"}, {TOPICS[0]: "orders", TOPICS[1]: "payments"}, {"orders", "refunds"})
+    assert what_is_told_of(A, known.groups) == told
+    assert what_is_told_of(B, known.groups) == (set(), {}, set())
 
 
 def test_a_picture_is_there_at_once_and_becomes_a_group_when_it_is_asked_for() -> None:

@@ -17,6 +17,7 @@ from kproxy.wire.messages.describe_configs_response import DescribeConfigsResult
 from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.recording_observer import RecordingObserver
 from tests.in_memory.scripted_authorizer import EVERYBODY_MAY
+from tests.worlds.set_configurations import set_configs
 
 CONTEXT = RequestContext(1, 1, 32, 4, "client", "/127.0.0.1")
 RESET, LOCK = "share.auto.offset.reset", "share.record.lock.duration.ms"
@@ -37,10 +38,23 @@ async def describe(
     return result
 
 
+async def test_what_is_on_its_way_to_the_log_is_not_told() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    set_configs(configs, "g", ConfigChange(RESET, 0, "earliest"))
+    configs.begin("g", [ConfigChange(RESET, 0, "latest")])
+
+    # When
+    result = await describe(configs, [RESET])
+
+    # Then
+    assert [entry.value for entry in result.configs] == ["earliest"]
+
+
 async def test_a_value_tells_where_it_comes_from() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
-    configs.alter("g", [ConfigChange(RESET, 0, "earliest")], validate_only=False)
+    set_configs(configs, "g", ConfigChange(RESET, 0, "earliest"))
 
     # When
     result = await describe(configs)
@@ -65,7 +79,7 @@ async def test_a_value_tells_where_it_comes_from() -> None:
 async def test_synonyms_stand_in_order_of_precedence() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds(record_lock_duration_ms=OperatorBounds(40_000, 15_000, 60_000)))
-    configs.alter("g", [ConfigChange(LOCK, 0, "20000")], validate_only=False)
+    set_configs(configs, "g", ConfigChange(LOCK, 0, "20000"))
 
     # When
     result = await describe(configs, [LOCK], is_full=True)

@@ -220,25 +220,26 @@ async def test_very_many_groups_are_altered_bit_by_bit() -> None:
     assert list(dict.fromkeys(seen)) == [MOST_AT_FIRST, MOST_AT_FIRST + MOST_AT_ONCE, len(resources)]
 
 
-async def test_whoever_goes_by_configurations_is_told_once_of_all_groups_of_a_request() -> None:
+async def test_whoever_goes_by_configurations_is_told_of_each_group_of_a_request_before_it_is_answered() -> (
+    None
+):
     # Given
-    told = list[int]()
-    configs = GroupConfigs(GroupConfigBounds(), on_altered=lambda group_ids: told.append(len(group_ids)))
+    told = list[str]()
+    configs = GroupConfigs(GroupConfigBounds(), on_altered=told.extend)
     handler = IncrementalAlterConfigsHandler(
         configs, BreakableGroupLog(), RecordingObserver(), authorization=EVERYBODY_MAY
     )
-    resources = [
-        a_resource(f"g{number}", "500", name=MOST_LOCKS) for number in range(MOST_GROUPS_PER_REQUEST)
-    ]
+    group_ids = [f"g{number}" for number in range(MOST_GROUPS_PER_REQUEST)]
+    resources = [a_resource(group_id, "500", name=MOST_LOCKS) for group_id in group_ids]
 
     # When
     await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
 
     # Then
-    assert told == [MOST_GROUPS_PER_REQUEST]
+    assert told == group_ids
 
 
-async def test_whoever_goes_by_configurations_is_told_when_they_are_taken_back() -> None:
+async def test_nobody_is_told_of_configurations_that_are_refused() -> None:
     # Given
     told, log = list[list[str]](), BreakableGroupLog()
     configs = GroupConfigs(GroupConfigBounds(), on_altered=lambda group_ids: told.append([*group_ids]))
@@ -249,7 +250,26 @@ async def test_whoever_goes_by_configurations_is_told_when_they_are_taken_back()
     await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "500", name=MOST_LOCKS)]), CONTEXT)
 
     # Then
-    assert told == [["g"], ["g"]]
+    assert told == []
+
+
+async def test_what_is_asked_for_comes_into_effect_when_it_is_durable() -> None:
+    # Given
+    log, configs = BreakableGroupLog(), GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, log, RecordingObserver(), authorization=EVERYBODY_MAY)
+    log.hold_writes = asyncio.Event()
+    seen: list[int] = []
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT))
+        await until_all_wait()
+        seen.append(configs.number("g", RECORD_LOCK_DURATION_MS))
+        log.hold_writes.set()
+    seen.append(configs.number("g", RECORD_LOCK_DURATION_MS))
+
+    # Then
+    assert seen == [30_000, 15_000]
 
 
 async def test_dead_letters_are_not_served_yet_and_the_answer_says_so() -> None:
