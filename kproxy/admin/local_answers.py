@@ -231,7 +231,7 @@ class LocalAnswers:
         wanted = {"group": group, "topic": topic, "partition": str(partition)}
         found = next(await self._windows.live_keys(wanted), None)
         if found is None:
-            self._known.require(wanted)
+            await self._known.require(wanted)
             for key in await self._windows.keys(wanted):
                 require_unfetched(key, self._inspected.directory, self._inspected.sessions.sessions())
             raise NothingThere(
@@ -240,9 +240,9 @@ class LocalAnswers:
             )
         return found, self._inspected.topic_name(found.topic_id)
 
-    def require_member(self, group: str, member: str) -> None:
+    async def require_member(self, group: str, member: str) -> None:
         """Return if there is such a member of such a group, or a share session of it. Raises NothingThere."""
-        self._known.require({"group": group, "member": member})
+        await self._known.require({"group": group, "member": member})
 
     # ------------------------------------------------ share groups
 
@@ -277,7 +277,7 @@ class LocalAnswers:
 
     async def _group(self, question: Question) -> Told:
         group_id = GroupId(question.place)
-        self._known.require_group(group_id)
+        await self._known.require_group(group_id)
         progress = await self._progress.of(group_id, has_lag=question.has_lag)
         now_ms, directory = self._inspected.clock.now_ms(), self._inspected.directory
         held = await holdings(directory, now_ms=now_ms, only=group_id)
@@ -302,7 +302,7 @@ class LocalAnswers:
     # ------------------------------------------------ sessions
 
     async def _sessions(self, question: Question) -> Told:
-        self._known.require(question.wanted)
+        await self._known.require(question.wanted)
         keys = [
             session.key
             async for session in in_turns(self._inspected.sessions.sessions())
@@ -337,14 +337,14 @@ class LocalAnswers:
 
     async def _in_flight(self, question: Question) -> Told:
         places = {name: value for name, value in question.wanted.items() if name not in _OF_RUNS}
-        self._known.require(places)
+        await self._known.require(places)
         keys: Iterable[SharePartitionKey] = await self._windows.keys(places)
         member = question.wanted.get("member")
         if member is not None:
             # Somebody of this id may hold records, in the group or gone.
             keys = found = await self._windows.with_runs(keys, {"member": member})
             if not found:
-                self._known.require(
+                await self._known.require(
                     {name: value for name, value in question.wanted.items() if name in {"group", "member"}}
                 )
         of_runs = {name: value for name, value in question.wanted.items() if name in _OF_RUNS}

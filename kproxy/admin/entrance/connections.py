@@ -34,7 +34,12 @@ class ConnectionLimits:
 
 
 class AdminConnections:
-    """The connections of one HTTP server, which makes the protocol of each with `serve`."""
+    """The connections of one HTTP server, which makes the protocol of each with `serve`.
+
+    Where all places are taken, one that is not being answered gives way to a newcomer: idle between two requests, or
+    with half of one. It is that which was answered longest ago, of those first that have read all of their answers.
+    A newcomer is refused while all others are being answered.
+    """
 
     def __init__(
         self,
@@ -45,7 +50,9 @@ class AdminConnections:
         self._serve = serve
         self._metrics = metrics
         self.limits = limits or ConnectionLimits()
-        self._open: dict[asyncio.BaseTransport, _Connection] = {}
+        self._open: dict[asyncio.Transport, _Connection] = {}
+        self._waiting: dict[asyncio.Transport, None] = {}
+        """Those of them that are not being answered, the one that was longest ago first."""
 
     def accept(self) -> asyncio.Protocol:
         """Return the protocol of a new connection."""
@@ -54,27 +61,51 @@ class AdminConnections:
     @contextmanager
     def at_work(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
         """Count the request of a connection as being there as long as the block lasts."""
-        connection = None if transport is None else self._open.get(transport)
+        opened = cast("asyncio.Transport", transport)
+        connection = self._open.get(opened)
         if connection is not None:
+            self._waiting.pop(opened, None)
             connection.begin_work()
         try:
             yield
         finally:
             if connection is not None:
+                self._let_wait(opened)
                 connection.end_work()
 
-    def admit(self, transport: asyncio.BaseTransport, connection: "_Connection") -> bool:
-        """Tell whether there is room for another connection, and count it in."""
+    @contextmanager
+    def awaiting_body(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
+        """Let a connection give way, though its request is at work, as long as the block lasts."""
+        opened = cast("asyncio.Transport", transport)
+        self._let_wait(opened)
+        try:
+            yield
+        finally:
+            self._waiting.pop(opened, None)
+
+    def admit(self, transport: asyncio.Transport, connection: "_Connection") -> bool:
+        """Tell whether there is room for another connection, or is made, and count it in."""
         if len(self._open) >= self.limits.most:
             self.count(Reason.TOO_MANY)
-            return False
+            if not self._waiting:
+                return False
+            longest = min(
+                self._waiting, key=lambda each: each.get_write_buffer_size() > 0
+            )  # of equals the first
+            self.forget(longest)
+            longest.abort()
         self._open[transport] = connection
+        self._let_wait(transport)
         return True
 
-    def forget(self, transport: asyncio.BaseTransport | None) -> None:
+    def forget(self, transport: asyncio.Transport) -> None:
         """Count a connection out."""
-        if transport is not None:
-            self._open.pop(transport, None)
+        self._open.pop(transport, None)
+        self._waiting.pop(transport, None)
+
+    def _let_wait(self, transport: asyncio.Transport) -> None:
+        if transport in self._open:
+            self._waiting[transport] = None
 
     def count(self, reason: Reason) -> None:
         """Count a refusal."""

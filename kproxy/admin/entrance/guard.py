@@ -92,8 +92,9 @@ class Guard:
         deadline_s = self._connections.limits.body_s
         try:
             if (request.content_length or 0) <= MOST_BODY_BYTES:
-                async with asyncio.timeout(deadline_s):
-                    await request.read()
+                with self._connections.awaiting_body(request.transport):
+                    async with asyncio.timeout(deadline_s):
+                        await request.read()
                 return None
         except TimeoutError:
             message = f"the body of the request was not there within {deadline_s:g} s"

@@ -78,7 +78,12 @@ class FleetAnswers:
         return bool(self._owners.peers())
 
     async def answer(self, question: Question) -> Answer:
-        """Return the answer, also to what is not there or not known. Raises nothing."""
+        """Return the answer, also to what is not there or not known. Raises nothing.
+
+        Slots may come and go while very much is gone through: what is not found was looked for in those that were
+        here all the time.
+        """
+        doubt, ready = self._local.doubt(question), self._ready()
         try:
             if question.is_local or not self.asks_others:
                 return await self._own(question)
@@ -87,7 +92,8 @@ class FleetAnswers:
             owner = self._owner(question)
             return await (self._own(question) if owner is None else self._passed_on(owner, question))
         except NothingThere as missing:
-            return self._not_found(question, missing, self._local.doubt(question))
+            doubt, ready = doubt or self._local.doubt(question), ready & self._ready()
+            return self._not_found(question, missing, doubt, ready)
         except PeerSilent as silent:
             return self.refused(HTTPStatus.SERVICE_UNAVAILABLE, f"nothing of that is known: {silent}")
 
@@ -153,7 +159,7 @@ class FleetAnswers:
         found = [part for part in parts if part.facts and part.missing is None]
         if not found:
             missing = [part.missing for part in parts if part.missing is not None]
-            return self._not_found(question, missing_everywhere(missing), doubt)
+            return self._not_found(question, missing_everywhere(missing), doubt, self._ready())
         texts = in_group_order([part.texts for part in parts])
         at_end = self._news_since(has_doubt=bool(doubt))
         kind = str(found[0].facts["kind"])
@@ -169,12 +175,13 @@ class FleetAnswers:
         return [told[token] for token in sorted(told)]
 
     async def _own_part(self, question: Question) -> Part:
-        name, doubt, ready = self._owners.own_name, self._local.doubt(question), sorted(self._ready())
+        name, doubt, ready = self._owners.own_name, self._local.doubt(question), self._ready()
         try:
             told = await self._local.answer(question)
         except NothingThere as missing:
-            return Part(name, (), {SLOTS_TOLD: ready}, missing, doubt, is_own=True)
-        facts = {"kind": told.kind, **told.facts, SLOTS_TOLD: ready}
+            still_ready = sorted(ready & self._ready())
+            return Part(name, (), {SLOTS_TOLD: still_ready}, missing, doubt, is_own=True)
+        facts = {"kind": told.kind, **told.facts, SLOTS_TOLD: sorted(ready)}
         return Part(name, map(json.dumps, told.items), facts, None, doubt, is_own=True)
 
     async def _part_of(self, peer: Peer, question: Question) -> Part:
@@ -215,8 +222,10 @@ class FleetAnswers:
         self._metrics.count("peer_views", 1, "answered")
         return answer
 
-    def _not_found(self, question: Question, missing: NothingThere, doubt: str) -> Answer:
-        """Return that there is nothing; as long as not everything is known, that it is not known."""
+    def _not_found(
+        self, question: Question, missing: NothingThere, doubt: str, ready: Iterable[int]
+    ) -> Answer:
+        """Return that there is nothing in slots that are `ready`; if not everything is known, that it is not known."""
         if doubt:
             return self.refused(HTTPStatus.SERVICE_UNAVAILABLE, f"nothing of that is known: {doubt}")
         status, message = HTTPStatus.NOT_FOUND, str(missing)
@@ -230,7 +239,7 @@ class FleetAnswers:
             "names": names,
             "depth": missing.depth,
         }
-        facts = {SLOTS_TOLD: sorted(self._ready())}
+        facts = {SLOTS_TOLD: sorted(ready)}
         return Answer(status, self._texts("Error", [json.dumps(refusal)], facts))
 
     def _texts(

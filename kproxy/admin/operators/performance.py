@@ -244,7 +244,7 @@ class Performance:
         return _SettledViews(key, name, runs)
 
     async def _sessions(self, asked: OperatorRequest, host: str) -> "_Views":
-        self._local.require_member(asked.group_id, asked.member_id)
+        await self._local.require_member(asked.group_id, asked.member_id)
         group_id, member_id = GroupId(asked.group_id), MemberId(asked.member_id)
         sessions = self._operators.sessions_of(group_id, member_id, asked.node_id)
         views = [

@@ -30,6 +30,8 @@ class Served(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if b"begin" in data:
             self._work.enter_context(self._world.connections.at_work(self.transport))
+        if b"body" in data:
+            self._work.enter_context(self._world.connections.awaiting_body(self.transport))
         if b"end" in data:
             self._work.close()
         if b"big" in data:
@@ -166,6 +168,107 @@ async def test_one_connection_too_many_is_closed_at_once_and_the_place_of_one_th
             each.close()
         assert (refused, answer) == (b"", b"ok\n")
         assert world.refused("too_many") == 1
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"begin, end", id="asked"),
+        pytest.param(b"half of a", id="asks half"),
+        pytest.param(b"", id="asks nothing"),
+        pytest.param(b"begin, body", id="sends no body"),
+    ],
+)
+async def test_where_all_places_are_taken_a_connection_that_is_not_answered_gives_way(sent: bytes) -> None:
+    async with a_port(most=2) as world:
+        # Given
+        busy, busy_writer = await world.connect()
+        busy_writer.write(b"begin")
+        await busy.readline()
+        idle, idle_writer = await world.connect()
+        idle_writer.write(sent)
+        if sent:
+            await idle.readline()
+
+        # When
+        newcomer, newcomer_writer = await world.connect()
+        newcomer_writer.write(b"begin")
+        answer = await newcomer.readline()
+
+        # Then
+        left = await rest_of(idle)
+        busy_writer.write(b"end")
+        busy_answer = await busy.readline()
+        for each in (busy_writer, idle_writer, newcomer_writer):
+            each.close()
+        assert (answer, left, busy_answer) == (b"ok\n", b"", b"ok\n")
+        assert world.refused("too_many") == 1
+
+
+async def test_of_connections_that_are_not_answered_the_one_gives_way_that_was_longest_ago() -> None:
+    async with a_port(most=2) as world:
+        # Given
+        first, first_writer = await world.connect()
+        second, second_writer = await world.connect()
+        for reader, writer in ((first, first_writer), (second, second_writer), (first, first_writer)):
+            writer.write(b"begin, end")
+            await reader.readline()
+
+        # When
+        third, third_writer = await world.connect()
+        third_writer.write(b"begin, end")
+        answer = await third.readline()
+
+        # Then
+        first_writer.write(b"begin, end")
+        answer_of_first, left = await first.readline(), await rest_of(second)
+        for each in (first_writer, second_writer, third_writer):
+            each.close()
+        assert (answer, answer_of_first, left) == (b"ok\n", b"ok\n", b"")
+
+
+async def test_who_is_still_reading_an_answer_gives_way_after_all_who_have_theirs() -> None:
+    async with a_port(most=2) as world:
+        # Given
+        reading, reading_writer = await asyncio.open_connection(*world.address, limit=1024)
+        reading_writer.write(b"begin big end")
+        await reading.read(1)
+        idle, idle_writer = await world.connect()
+        idle_writer.write(b"begin, end")
+        await idle.readline()
+
+        # When
+        newcomer, newcomer_writer = await world.connect()
+        newcomer_writer.write(b"begin")
+        await newcomer.readline()
+
+        # Then
+        left = await rest_of(idle)
+        answer = await reading.readexactly((16 << 20) + 2)
+        for each in (reading_writer, idle_writer, newcomer_writer):
+            each.close()
+        assert left == b""
+        assert answer.endswith(b"xok\n")
+
+
+async def test_places_of_those_who_gave_way_are_not_given_twice() -> None:
+    async with a_port(most=1) as world:
+        # Given
+        idle, idle_writer = await world.connect()
+        newcomer, newcomer_writer = await world.connect()
+        newcomer_writer.write(b"begin")
+        await newcomer.readline()
+        await rest_of(idle)
+
+        # When
+        another, another_writer = await world.connect()
+        refused = await rest_of(another)
+
+        # Then
+        for each in (idle_writer, newcomer_writer, another_writer):
+            each.close()
+        assert refused == b""
+        assert world.refused("too_many") == 2
 
 
 async def test_a_reader_that_stands_still_loses_its_connection() -> None:
