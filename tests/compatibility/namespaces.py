@@ -189,11 +189,12 @@ def run_ip(*arguments: str, prefix: Command = ()) -> None:
     run_command([*prefix, _program("ip", "iproute2"), *arguments])
 
 
-def run_command(command: Command) -> None:
-    """Run a command to its end. Raises `NamespacesRefused` with what it said if it fails."""
+def run_command(command: Command) -> str:
+    """Run a command to its end; what it wrote. Raises `NamespacesRefused` with what it said if it fails."""
     answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     if answer.returncode != 0:
         raise NamespacesRefused(f"{' '.join(map(str, command))}: {answer.stderr.strip()}")
+    return answer.stdout
 
 
 def _program(name: str, package: str) -> Path:

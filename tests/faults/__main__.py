@@ -34,7 +34,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--minutes", type=float, default=1.0, help="how long connections fail (1)")
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long connections fail, at least (1)")
     parser.add_argument("--seed", type=int, default=1, help="decides what befalls which connection (1)")
     return parser.parse_args()
 

@@ -7,7 +7,9 @@ only where no receiver can take it for anything:
 
 1. `JUNK_LENGTH`: random bytes stand where a frame begins, and as its length they are impossible. Negative lengths are
    impossible for everybody; lengths of 1.6 GB and more for kproxy and for brokers (`socket.request.max.bytes`), but not
-   for Java's clients, which would ask for that memory: these get negative ones.
+   for Java's clients, which would ask for that memory: these get negative ones. Producers get JUNK_FRAME instead:
+   librdkafka gives up what was on its way when no answer can be read (`_BAD_MSG`), begins a new epoch, and sends what
+   else was on its way once more, which is then there twice; no proxy can help that, and it would hide what one does.
 2. `JUNK_HEADER`: the length is right, and random bytes follow where a request has its API key, which is then none that
    there is. Of a response these bytes are its correlation id, which is then negative, as no client's is; that befalls
    what brokers say to kproxy, which has to see it. Java's clients lose a request for ever over one, so they get none.

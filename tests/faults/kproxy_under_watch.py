@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 import uvloop
 
 from kproxy.cli import main as command_line
+from tests.real_kafka.acquisitions import note_acquisitions
 
 NUMBERS: Final = re.compile(r"\d+")
 OWN_MODULES: Final = "kproxy."
@@ -71,6 +72,7 @@ def _held(loop: asyncio.AbstractEventLoop) -> dict[str, Counter[str]]:
 def main() -> None:
     """Run kproxy."""
     Watch().install()
+    note_acquisitions()
     sys.argv[0] = "kproxy"
     command_line.main()
 

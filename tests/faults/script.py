@@ -9,6 +9,8 @@ from tests.faults.kinds import Fault, Kind, Link, Way, faults_of
 
 STRANGER: Final = "stranger"
 """How the client ids of those begin whose records are not accounted for."""
+PRODUCER: Final = "producer"
+"""How the client ids of those begin that have to know what they have produced."""
 
 HEADER_AT: Final = 4
 """Where in a frame stands what JUNK_HEADER overwrites."""
@@ -80,6 +82,7 @@ class _Direction:
     def __init__(self, script: ConnectionScript, link: Link, way: Way, faults: Iterator[Fault]) -> None:
         self.cursor = FrameCursor()
         self._script = script
+        self._is_for_client = way is Way.RESPONSES and link is Link.CLIENTS
         self._may_be_anywhere = way is Way.REQUESTS or link is Link.CLIENTS
         self._faults = faults
         self._due: Fault | None = None
@@ -130,8 +133,10 @@ class _Direction:
     def _kind_of(self, fault: Fault) -> Kind:
         if fault.kind not in (Kind.JUNK_ANYWHERE, Kind.JUNK_LENGTH):
             return fault.kind
-        is_allowed = self._may_be_anywhere and self._script.is_of_stranger
-        return Kind.JUNK_ANYWHERE if is_allowed else Kind.JUNK_LENGTH
+        if self._may_be_anywhere and self._script.is_of_stranger:
+            return Kind.JUNK_ANYWHERE
+        is_for_producer = self._is_for_client and self._script.client_id.startswith(PRODUCER)
+        return Kind.JUNK_FRAME if is_for_producer else Kind.JUNK_LENGTH
 
     def _strike(self, fault: Fault) -> Generator[Step, None, int]:
         """Begin a fault; returns how many of the next bytes are taken out."""

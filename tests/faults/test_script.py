@@ -151,22 +151,40 @@ def test_every_fault_befalls_every_side(link: Link) -> None:
 def test_garbage_without_a_rule_is_for_strangers_and_never_in_what_brokers_say(
     client_id: str, link: Link, way: Way, *, is_anywhere: bool
 ) -> None:
-    # Given
+    # When
+    struck = all_that_strike(client_id, link, way)
+
+    # Then
+    assert (Kind.JUNK_ANYWHERE in struck) is is_anywhere
+    assert (Kind.JUNK_LENGTH in struck) is not is_anywhere
+    assert {Kind.JUNK_FRAME, Kind.STALL, Kind.CUT} <= struck
+
+
+@pytest.mark.parametrize(
+    ("link", "way", "is_garbled"),
+    [
+        (Link.CLIENTS, Way.RESPONSES, False),
+        (Link.CLIENTS, Way.REQUESTS, True),
+        (Link.BROKERS, Way.RESPONSES, True),
+    ],
+)
+def test_a_producer_is_told_no_impossible_length(link: Link, way: Way, *, is_garbled: bool) -> None:
+    struck = all_that_strike("producer", link, way)
+    assert (Kind.JUNK_LENGTH in struck) is is_garbled
+    assert Kind.JUNK_FRAME in struck
+
+
+def all_that_strike(client_id: str, link: Link, way: Way) -> set[Kind]:
+    """What befalls one direction of many connections of a client."""
     struck: set[Kind] = set()
     contents = [Random(7).randbytes(500)] * 200
-
-    # When
     for number in range(300):
         script = ConnectionScript(1, link, "door", number)
         list(script.receive(Way.REQUESTS, requests(contents[:1], client_id=client_id)[0]))
         for step in played(script, way, b"".join(requests(contents, client_id=client_id)), number):
             if isinstance(step, Struck):
                 struck.add(step.kind)
-
-    # Then
-    assert (Kind.JUNK_ANYWHERE in struck) is is_anywhere
-    assert (Kind.JUNK_LENGTH in struck) is not is_anywhere
-    assert {Kind.JUNK_FRAME, Kind.STALL, Kind.CUT} <= struck
+    return struck
 
 
 def only(fault: Fault, stream: bytes, way: Way = Way.REQUESTS) -> list[Step]:

@@ -13,7 +13,8 @@ from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
 from tests.faults import leftovers
 from tests.faults.fault_proxy import Address, Door, FaultProxy
-from tests.faults.kinds import Link
+from tests.faults.kinds import Kind, Link
+from tests.faults.script import PRODUCER
 from tests.faults.strangers import Place, Strangers
 from tests.faults.watched_kproxy import Held, WatchedKproxy
 from tests.misfortunes import checks
@@ -22,6 +23,7 @@ from tests.misfortunes.load import PATIENT_ERRORS
 from tests.real_kafka import administration
 from tests.real_kafka.acceptances import Acceptances
 from tests.real_kafka.accepter import QUICK_CLIENTS, Accepter
+from tests.real_kafka.acquisitions import last_acquired_at
 from tests.real_kafka.administration import unique_name
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_process import state_topic_settings
@@ -52,6 +54,11 @@ FIRST_ANSWER_SECONDS: Final = 60.0
 LEAVING_SECONDS: Final = 60.0
 """Within which all must be let go of: the longest deadline of this kproxy is 15 s."""
 LOOK_SECONDS: Final = 1.0
+RARE_SECONDS: Final = 240.0
+"""How much longer connections fail, at most, when some kind of fault has not struck yet.
+
+What befalls strangers alone strikes some four times a minute, so one minute in fifty has none of it.
+"""
 
 KPROXY_SETTINGS: Final[dict[str, str | int]] = {
     **QUICK_GROUPS,
@@ -107,6 +114,10 @@ class Ground:
         """How often each fault struck."""
         return self.to_kproxy.counts() + self.to_brokers.counts()
 
+    def has_seen_every_kind(self) -> bool:
+        """Whether each kind of fault has struck somebody."""
+        return {name.partition(": ")[2] for name in self.counts()} == {kind.value for kind in Kind}
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -116,7 +127,6 @@ class Outcome:
     seconds: float
     faults: Counter[str]
     records_produced: int
-    records_refused: Counter[str]
     """Of which producers were told that they may, or may not, have been produced."""
     delivered_meanwhile: int
     """How many deliveries there were while connections failed."""
@@ -134,7 +144,10 @@ class Outcome:
 
 
 def run(seed: int, seconds: float, folder: Path, tell: Tell) -> Outcome:
-    """Let connections fail for so long. Raises AssertionError, with notes, when something does not add up."""
+    """Let connections fail for so long, and until each kind of fault has struck, but RARE_SECONDS longer at most.
+
+    Raises AssertionError, with notes, when something does not add up.
+    """
     with running_ground(seed) as ground:
         try:
             return _run(ground, seed, seconds, folder, tell)
@@ -186,25 +199,26 @@ def _run(ground: Ground, seed: int, seconds: float, folder: Path, tell: Tell) ->
         delivered_before = _delivered(acceptances)
         for proxy in ground.proxies:
             proxy.begin()
+        failing_since = time.monotonic()
         most_bytes = _watch(ground, acceptances, seconds, tell)
+        failing_seconds = time.monotonic() - failing_since
         for proxy in ground.proxies:
             proxy.end()
         delivered_meanwhile = _delivered(acceptances) - delivered_before
         calm_since = time.monotonic()
-        refused = _account_for_all_that_landed(acceptances)
+        _require_that_all_landed_once(acceptances)
         acceptances.wait_until_calm()
         settling_seconds = time.monotonic() - calm_since
     tell("every member has gone")
     left_since = time.monotonic()
     after = _after_all_have_left(ground, before, tell)
     leaving_seconds = time.monotonic() - left_since
-    _require_order(acceptances)
+    _require_order(ground.kproxy, acceptances)
     return Outcome(
         seed=seed,
-        seconds=seconds,
+        seconds=failing_seconds,
         faults=ground.counts(),
         records_produced=len(acceptances.production.produced),
-        records_refused=refused,
         delivered_meanwhile=delivered_meanwhile,
         acceptances_answered=len(acceptances.answers()),
         errors_of_members=acceptances.errors(),
@@ -244,7 +258,10 @@ def _at_work(ground: Ground, folder: Path, label: str) -> Iterator[tuple[Accepta
         strangers = Strangers(_strange_places(ground, strange_topic), topic=strange_topic)
         stack.enter_context(strangers)
         production = SteadyProduction(
-            servers, partitions, in_turn=True, settings=CLIENT_SETTINGS["confluent"]
+            servers,
+            partitions,
+            in_turn=True,
+            settings={**CLIENT_SETTINGS["confluent"], "client.id": PRODUCER},
         )
         stack.enter_context(production)
         acceptances = Acceptances(cluster, ground.state_topic, topics, [], production)
@@ -297,9 +314,11 @@ def _delivered(acceptances: Acceptances) -> int:
 
 
 def _watch(ground: Ground, acceptances: Acceptances, seconds: float, tell: Tell) -> int:
-    """Return when the time is over: the most memory that kproxy occupied."""
+    """Return when connections have failed enough: the most memory that kproxy occupied."""
     most_bytes, began = 0, time.monotonic()
-    while (now := time.monotonic() - began) < seconds:
+    while (now := time.monotonic() - began) < seconds or (
+        now < seconds + RARE_SECONDS and not ground.has_seen_every_kind()
+    ):
         assert ground.kproxy.is_running, ground.kproxy.errors()[-4000:]
         resident_bytes = ground.kproxy.resident_bytes()
         most_bytes = max(most_bytes, resident_bytes)
@@ -326,19 +345,19 @@ def _after_all_have_left(ground: Ground, before: Held, tell: Tell) -> Held:
         time.sleep(LOOK_SECONDS)
 
 
-def _account_for_all_that_landed(acceptances: Acceptances) -> Counter[str]:
-    """End the production, and take what brokers have for what was produced; why producers were told of failures."""
+def _require_that_all_landed_once(acceptances: Acceptances) -> None:
     untold, refused = acceptances.take_what_landed(), acceptances.production.refused
-    assert len(untold) <= len(refused), f"written twice: {len(untold)}, {refused}"
-    return Counter(refused)
+    assert not refused, f"refused to an idempotent producer: {Counter(refused)}"
+    assert not untold, f"written twice: {sorted(untold)}"
 
 
-def _require_order(acceptances: Acceptances) -> None:
+def _require_order(kproxy: WatchedKproxy, acceptances: Acceptances) -> None:
     logs = acceptances.read_log()
+    acquired_at = last_acquired_at(kproxy.acquisitions(), acceptances.names_by_id())
     receipts = [receipt for accepter in acceptances.accepters for receipt in accepter.received]
     try:
         acceptances.require_in_order(logs, may_be_answered_late=True)
-        undone = checks.delivered_after_its_answer(receipts, acceptances.answers())
+        undone = checks.delivered_after_its_answer(receipts, acceptances.answers(), acquired_at)
         assert not undone, "\n  ".join(["was delivered after its answer", *undone])
     except AssertionError as error:
         error.add_note(f"the state log: {keep_story(logs)}")

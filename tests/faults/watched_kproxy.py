@@ -1,13 +1,16 @@
 """A kproxy of which a test sees all that it holds: tasks, objects, connections, files, memory."""
 
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import psutil
 
+from tests.real_kafka.acquisitions import FILE_VARIABLE, Acquisition, read_acquisitions
 from tests.real_kafka.kproxy_process import KproxyProcess
 
 MODULE: Final = "tests.faults.kproxy_under_watch"
@@ -37,7 +40,18 @@ class WatchedKproxy(KproxyProcess):
     def __init__(
         self, bootstrap_servers: str, *, node_ids: Sequence[int], settings: Mapping[str, str | int]
     ) -> None:
-        super().__init__(bootstrap_servers, node_ids=node_ids, settings=settings, module=MODULE)
+        self._notes = tempfile.NamedTemporaryFile(prefix="kproxy-acquisitions-")  # noqa: SIM115 - for its life
+        super().__init__(
+            bootstrap_servers,
+            node_ids=node_ids,
+            settings=settings,
+            environment={FILE_VARIABLE: self._notes.name},
+            module=MODULE,
+        )
+
+    def acquisitions(self) -> list[Acquisition]:
+        """Which records became somebody's so far."""
+        return read_acquisitions(Path(self._notes.name))
 
     def held(self) -> Held:
         """Look at everything."""

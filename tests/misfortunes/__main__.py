@@ -24,6 +24,7 @@ from tests.misfortunes.kept_story import keep_story
 from tests.misfortunes.load import LOCK_SECONDS, Load, under_load
 from tests.real_kafka import jars
 from tests.real_kafka.accepter import RecordId
+from tests.real_kafka.acquisitions import last_acquired_at
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.expiring_producers import EXPIRING_PRODUCERS
 from tests.real_kafka.versions import REFERENCE, release_of
@@ -77,7 +78,7 @@ def _run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
             _say(f"{number} of {len(names)}: {story.told[-1]}")
         untold = load.acceptances.take_what_landed()
         load.acceptances.wait_until_calm()
-        _require_order(load, story)
+        _require_order(fleet, load, story)
         assert not untold or options.producers == "expiring", f"written twice: {sorted(untold)}"
         return {
             "seed": options.seed,
@@ -102,16 +103,24 @@ def _happen(name: str, fleet: Fleet, load: Load, chance: Random, story: gaps.Sto
     story.add(struck, recovered, load.groups, owners, fleet.owners())
 
 
-def _require_order(load: Load, story: gaps.Story) -> None:
+def _require_order(fleet: Fleet, load: Load, story: gaps.Story) -> None:
     logs = load.acceptances.read_log()
+    acquisitions = [each for kproxy in fleet.kproxies for each in kproxy.acquisitions()]
+    acquired_at = last_acquired_at(acquisitions, load.acceptances.names_by_id())
     receipts = [receipt for accepter in load.acceptances.accepters for receipt in accepter.received]
     try:
         load.acceptances.require_in_order(logs, may_be_answered_late=True)
         _require_none(
             "was delivered after its answer",
-            checks.delivered_after_its_answer(receipts, load.acceptances.answers()),
+            checks.delivered_after_its_answer(receipts, load.acceptances.answers(), acquired_at),
         )
-        held = checks.held_by_two_at_once(receipts, unquiet=story.unquiet, lock_seconds=LOCK_SECONDS)
+        claimed_at = load.acceptances.claimed_at(logs)
+        held = checks.held_by_two_at_once(
+            receipts,
+            unquiet=story.unquiet,
+            claimed_at={group.topic: claimed_at[group.slot] for group in load.groups},
+            lock_seconds=LOCK_SECONDS,
+        )
         _require_none("was held by two", held)
     except AssertionError as error:
         struck = [

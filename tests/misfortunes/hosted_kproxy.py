@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.misfortunes.network import FleetNetwork, kproxy_address
+from tests.real_kafka.acquisitions import FILE_VARIABLE, NOTING_MODULE, Acquisition, read_acquisitions
 from tests.real_kafka.child import Child, ChildEnded, ChildTimedOut
 from tests.real_kafka.kproxy_process import MetricValues
 
@@ -45,7 +46,9 @@ class HostedKproxy:
             **settings,
         }
         options = [option for key, value in all_settings.items() for option in ("-X", f"{key}={value}")]
-        command: list[str | Path] = [sys.executable, "-m", "kproxy", "run", "-b", bootstrap_servers, *options]
+        self._notes = tempfile.NamedTemporaryFile(prefix="kproxy-acquisitions-")  # noqa: SIM115 - for all its lives
+        noting = ["env", f"{FILE_VARIABLE}={self._notes.name}", sys.executable, "-m", NOTING_MODULE]
+        command: list[str | Path] = [*noting, "run", "-b", bootstrap_servers, *options]
         self._command = network.on_kproxy_host(number, command)
         self._life: Child | None = None
         self._former_logs: list[str] = []
@@ -59,6 +62,10 @@ class HostedKproxy:
     def is_running(self) -> bool:
         """Whether a life has begun and not ended."""
         return self._life is not None and self._life.is_running
+
+    def acquisitions(self) -> list[Acquisition]:
+        """Which records became somebody's in all its lives."""
+        return read_acquisitions(Path(self._notes.name))
 
     # ---- its lives
 

@@ -6,6 +6,8 @@ The program that has entered the namespaces (see `tests.compatibility.namespaces
 clients. What is lost is lost without a word: connections stay open, and new ones are not refused.
 """
 
+import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
@@ -17,6 +19,7 @@ from tests.compatibility.namespaces import (
     entering,
     link,
     new_host,
+    run_command,
     run_ip,
     set_forwarding,
 )
@@ -24,6 +27,9 @@ from tests.compatibility.namespaces import (
 CLIENTS_ADDRESS: Final = "198.51.100.20"
 ROUTER_ADDRESS: Final = "198.51.100.1"
 KPROXIES: Final = "192.0.2.0/24"
+TCP_TABLES: Final = ("sh", "-c", "cat /proc/net/tcp*")
+ALL_SENT_SECONDS: Final = 60.0
+POLL_SECONDS: Final = 0.1
 CUTS_FIRST: Final = "10"
 """The place of a cut among the router's rules: before all tables."""
 
@@ -35,6 +41,20 @@ def kproxy_address(number: int) -> str:
 
 def _gateway(number: int) -> str:
     return f"192.0.2.{4 * number + 1}"
+
+
+def sent_again(table: str) -> list[tuple[str, str]]:
+    """Return the two hosts of each connection that waits to send again what was lost, of `/proc/net/tcp` and `tcp6`.
+
+    A line has the addresses and ports in fields 2 and 3, the number of times that it was sent again in field 7. What
+    Java has open are IPv6 sockets: the last four bytes are the address.
+    """
+    lines = [line.split() for line in table.splitlines()]
+    return [(_host(line[1]), _host(line[2])) for line in lines if line[0] != "sl" and int(line[6], 16) > 0]
+
+
+def _host(address_and_port: str) -> str:
+    return socket.inet_ntoa(bytes.fromhex(address_and_port.partition(":")[0][-8:])[::-1])
 
 
 class FleetNetwork:
@@ -52,7 +72,11 @@ class FleetNetwork:
 
     @contextmanager
     def cut(self, one: str, other: str) -> Iterator[None]:
-        """Lose every packet between two addresses meanwhile."""
+        """Lose every packet between two addresses meanwhile; at its end, nothing is lost of what was sent, either.
+
+        TCP sends what was lost again, the later the longer that has been in vain: up to as long as the cut lasted after
+        its end, and also for connections that were closed. Only then is it over for the hosts.
+        """
         ways = ((one, other), (other, one))
         for source, target in ways:
             self._rule("add", source, target)
@@ -61,6 +85,7 @@ class FleetNetwork:
         finally:
             for source, target in ways:
                 self._rule("del", source, target)
+        self._wait_until_nothing_is_sent_again(one, other)
 
     def __enter__(self) -> Self:
         with self._holders:
@@ -79,6 +104,17 @@ class FleetNetwork:
         traceback: TracebackType | None,
     ) -> None:
         self._holders.close()
+
+    def _wait_until_nothing_is_sent_again(self, one: str, other: str) -> None:
+        deadline = time.monotonic() + ALL_SENT_SECONDS
+        while waiting := [
+            connection
+            for prefix in ((), *self._kproxies)
+            for connection in sent_again(run_command([*prefix, *TCP_TABLES]))
+            if set(connection) == {one, other}
+        ]:
+            assert time.monotonic() < deadline, f"{len(waiting)} connections send still what was lost"
+            time.sleep(POLL_SECONDS)
 
     def _new_host(self, name: str) -> Command:
         prefix = entering(self._holders.enter_context(new_host(name)).process_id)

@@ -1,10 +1,25 @@
 """The checks find what they are for."""
 
-from tests.misfortunes.checks import delivered_after_its_answer, held_by_two_at_once
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from tests.misfortunes.checks import Span, delivered_after_its_answer, held_by_two_at_once
 from tests.real_kafka.accepter import Answer, Receipt
 
 RECORD = ("topic", 0, 7)
 LOCK_SECONDS = 15.0
+
+
+def held_by_two(
+    deliveries: Sequence[Receipt],
+    *,
+    unquiet: Sequence[Span] = (),
+    claimed_at: Mapping[str, Sequence[float]] | None = None,
+) -> list[str]:
+    return held_by_two_at_once(
+        deliveries, unquiet=unquiet, claimed_at=claimed_at or {}, lock_seconds=LOCK_SECONDS
+    )
 
 
 def receipt(asked_at: float, got_at: float) -> Receipt:
@@ -25,17 +40,46 @@ def test_a_poll_that_began_before_the_answer_may_bring_the_record() -> None:
     assert delivered_after_its_answer([receipt(1.0, 1.1), receipt(1.9, 3.1)], [Answer(2.0, RECORD)]) == []
 
 
+@pytest.mark.parametrize(
+    ("acquired_at", "is_told"), [(2.5, True), (1.5, False)], ids=["after the answer", "before it"]
+)
+def test_what_a_client_has_had_since_before_the_answer_is_told_of_only_if_it_was_acquired_again(
+    acquired_at: float, *, is_told: bool
+) -> None:
+    deliveries = [receipt(1.0, 1.1), receipt(3.0, 3.1)]
+    found = delivered_after_its_answer(deliveries, [Answer(2.0, RECORD)], {RECORD: acquired_at})
+    assert bool(found) is is_told
+
+
 def test_two_deliveries_in_quiet_times_within_the_time_of_a_lock_are_told() -> None:
-    found = held_by_two_at_once([receipt(1.0, 1.1), receipt(3.0, 3.1)], unquiet=[], lock_seconds=LOCK_SECONDS)
-    assert found == [f"{RECORD} at 1.100 and at 3.100"]
+    found = held_by_two([receipt(1.0, 1.1), receipt(3.0, 3.1)])
+    assert found == [f"{RECORD} by a member at 1.100 and by a member at 3.100"]
 
 
 def test_two_deliveries_of_which_the_second_one_comes_when_the_lock_is_over_are_in_order() -> None:
     deliveries = [receipt(1.0, 1.1), receipt(17.0, 17.1)]
-    assert held_by_two_at_once(deliveries, unquiet=[], lock_seconds=LOCK_SECONDS) == []
+    assert held_by_two(deliveries) == []
 
 
 def test_two_deliveries_between_which_something_happened_are_in_order() -> None:
     deliveries = [receipt(1.0, 1.1), receipt(3.0, 3.1)]
-    assert held_by_two_at_once(deliveries, unquiet=[(2.0, 2.5)], lock_seconds=LOCK_SECONDS) == []
-    assert held_by_two_at_once(deliveries, unquiet=[(4.0, 5.0)], lock_seconds=LOCK_SECONDS) != []
+    assert held_by_two(deliveries, unquiet=[(2.0, 2.5)]) == []
+    assert held_by_two(deliveries, unquiet=[(4.0, 5.0)]) != []
+
+
+@pytest.mark.parametrize(
+    ("claimed_at", "is_told"),
+    [
+        ({"topic": [2.0]}, False),
+        ({"topic": [0.5]}, False),
+        ({"topic": [-0.5]}, True),
+        ({"topic": [3.2]}, True),
+        ({"another": [2.0]}, True),
+    ],
+    ids=["between", "behind its fetch", "before its fetch", "afterwards", "another group's slot"],
+)
+def test_two_deliveries_between_which_the_slot_was_claimed_are_in_order(
+    claimed_at: Mapping[str, Sequence[float]], *, is_told: bool
+) -> None:
+    found = held_by_two([receipt(1.0, 1.1), receipt(3.0, 3.1)], claimed_at=claimed_at)
+    assert bool(found) is is_told

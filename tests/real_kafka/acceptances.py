@@ -78,8 +78,12 @@ class Acceptances:
         self.production.produced |= landed
         return untold
 
-    def wait_until_calm(self) -> None:
-        """End the production; return when every record was accepted and nothing was answered for a while."""
+    def wait_until_calm(self, *, log_keeps_all: bool = True) -> None:
+        """End the production; return when every record was accepted and nothing was answered for a while.
+
+        Accepted by the log's word, unless it may have lost some: what a member accepted may wait for a broker that does
+        not answer, longer than for a while, and be refused after that.
+        """
         self.production.stop()
         deadline = time.monotonic() + SETTLING_SECONDS
         count, since = -1, time.monotonic()
@@ -88,12 +92,26 @@ class Acceptances:
             if now != count:
                 count, since = now, time.monotonic()
             elif time.monotonic() - since > CALM_SECONDS and self.production.produced <= self.tried():
-                return
+                if not log_keeps_all or self.production.produced <= self._accepted().keys():
+                    return
+                since = time.monotonic()
             time.sleep(WATCH_SECONDS)
 
     def read_log(self) -> dict[int, PartitionLog]:
         """The state log as it stands in the cluster."""
         return asyncio.run(log_reading.read_topic(self.cluster, self.state_topic))
+
+    def names_by_id(self) -> dict[bytes, str]:
+        """The names of the topics, by their ids."""
+        return asyncio.run(log_reading.names_of_topics(self.cluster, self.topics))
+
+    def claimed_at(self, logs: Mapping[int, PartitionLog]) -> dict[int, list[float]]:
+        """When each slot was claimed, by its number, in seconds of `time.monotonic`."""
+        ahead = _wall_clock_ahead()
+        return {
+            slot: [moment / 1000 - ahead for moment in log_reading.claimed_at_ms(log)]
+            for slot, log in logs.items()
+        }
 
     def require_in_order(
         self, logs: Mapping[int, PartitionLog], *, may_be_answered_late: bool = False
@@ -105,12 +123,12 @@ class Acceptances:
         answers = self.answers()
         answered = Counter(answer.record for answer in answers)
         replayed = log_reading.replay(logs)
-        names = asyncio.run(log_reading.names_of_topics(self.cluster, self.topics))
-        accepted = _places(replayed.accepted, names).keys()
+        places = _places(replayed.accepted, self.names_by_id())
+        accepted = places.keys()
         _require_none("contradictions in the log", replayed.contradictions)
         passed_at = {
             record: passed_ms / 1000 - _wall_clock_ahead()
-            for record, (key, offset) in _places(replayed.accepted, names).items()
+            for record, (key, offset) in places.items()
             if answered[record] > 1 and (passed_ms := replayed.passed_at_ms(key, offset)) is not None
         }
         early = answered_early(answers, passed_at if may_be_answered_late else {})
@@ -120,6 +138,10 @@ class Acceptances:
         _require_none("produced, and lost", self.production.produced - accepted)
         _require_none("accepted, and never produced", accepted - self.production.produced)
         assert self.restarts() == []
+
+    def _accepted(self) -> dict[RecordId, tuple[SharePartitionKey, int]]:
+        """What the log says now that was accepted, each with its place there."""
+        return _places(log_reading.replay(self.read_log()).accepted, self.names_by_id())
 
 
 def answered_early(answers: Iterable[Answer], passed_at: Mapping[RecordId, float]) -> set[RecordId]:

@@ -43,6 +43,7 @@ class Receipt:
     asked_at: float
     got_at: float
     record: RecordId
+    member: str = "a member"
 
 
 class Accepter:
@@ -155,7 +156,8 @@ class Accepter:
             return
         ids = [(record.topic, record.partition, record.offset) for record in records]
         got_at = time.monotonic()
-        self.received += [Receipt(asked_at, got_at, record_id) for record_id in ids]
+        name = self._journal_path.name
+        self.received += [Receipt(asked_at, got_at, record_id, name) for record_id in ids]
         self.tried.update(ids)
         self._accept_all(member)
         if commits:

@@ -9,6 +9,7 @@ from typing import Final
 from kproxy.share.identifiers import SharePartitionKey, TopicId
 from kproxy.share.record_state import RecordState
 from kproxy.statelog.actors import RecordEnd
+from kproxy.statelog.claims import Claim
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.group_log_fold import GroupLogFold
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
@@ -96,6 +97,13 @@ def replay(logs: Mapping[int, PartitionLog]) -> Replayed:
                 _note(record, fold, replayed)
         replayed.states.update(fold.states)
     return replayed
+
+
+def claimed_at_ms(log: PartitionLog) -> list[int]:
+    """When a slot was claimed, in epoch milliseconds."""
+    return [
+        record.timestamp_ms for record in log.records if isinstance(decode_state_record(record).record, Claim)
+    ]
 
 
 def replay_groups(logs: Mapping[int, PartitionLog]) -> list[GroupLogFold]:
