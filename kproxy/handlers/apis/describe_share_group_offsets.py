@@ -96,7 +96,9 @@ class _Cluster:
     def topics_named(self) -> Mapping[str, TopicDescription]:
         """Return the topics that there are. Raises CoordinatorNotAvailable."""
         if isinstance(self.topics, CoordinatorNotAvailable):
-            raise self.topics
+            raise CoordinatorNotAvailable(
+                *self.topics.args
+            )  # raised by each group: what is shared would grow with them
         return self.topics
 
 

@@ -47,10 +47,10 @@ class PeerConnection(ClientConnection):
             return
         self._account()
         self._adjust_reading()
-        times, reserved_bytes = self._times, self._memory.frame_bytes
+        times = self._times
         is_awaited = self.session.requests.is_mid_frame and self.transport.is_reading()
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, None)
-        if stall := times.stalled_frame(now_ms, is_client_awaited=is_awaited, reserved_bytes=reserved_bytes):
+        if stall := times.stalled_frame(now_ms, self._memory.frame_bytes, is_client_awaited=is_awaited):
             self._fail("peer", "frame_stalled", stall)
         elif times.stands_still(now_ms, unwritten_bytes):
             self._fail("peer", "stands_still", f"it took nothing for {times.idle_limit_ms} ms")

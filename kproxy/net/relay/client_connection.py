@@ -190,10 +190,9 @@ class ClientConnection(SparingProtocol):
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, self._twin)
         is_mid_frame = self.session.requests.is_mid_frame and not self.session.is_paused
         is_awaited = is_mid_frame and (self._at_eof or self.transport.is_reading())
-        reserved_bytes = self._memory.frame_bytes
-        if stall := times.stalled_frame(now_ms, is_client_awaited=is_awaited, reserved_bytes=reserved_bytes):
+        if stall := times.stalled_frame(now_ms, self._memory.frame_bytes, is_client_awaited=is_awaited):
             self._fail("client" if self.session.requests.is_mid_frame else "broker", "frame_stalled", stall)
-        elif times.stands_still(now_ms, unwritten_bytes) or (self._at_eof and is_gone):
+        elif times.stands_still(now_ms, unwritten_bytes) or (self._at_eof and times.is_idle(now_ms)):
             side = "broker" if self._at_eof or self._twin.buffered_bytes else "client"
             self._fail(side, "stands_still", f"it took, or said, nothing for {times.idle_limit_ms} ms")
         elif self._is_share_member and not is_gone and times.is_twin_silent(now_ms):
@@ -348,8 +347,8 @@ class ClientConnection(SparingProtocol):
             is_wanted = pressure.is_client_wanted(session, has_twin=bool(self._twin)) and not self._is_resting
             if read_on(transport, is_wanted=is_wanted):
                 self._times.client_ms = self._now_ms()  # when nothing was read is not the client's time
-        if self._twin is not None:
-            self._twin.read(is_wanted=pressure.is_response_wanted(session))
+        if self._twin is not None and self._twin.read(is_wanted=pressure.is_response_wanted(session)):
+            self._times.resumed_ms = self._now_ms()
         self.relayed.read(is_wanted=pressure.is_broker_wanted)
         if not pressure.makes_turn_due(session):
             return
@@ -373,6 +372,7 @@ class ClientConnection(SparingProtocol):
             self.session.has_yet_to_begin = False
             if not self.is_over:
                 surplus_bytes = await self._relay.answer(self, call, budget)
+                self._times.resumed_ms = self._now_ms()
                 self._pump()
                 self._memory.note_surplus(surplus_bytes)
                 self._account()

@@ -21,6 +21,7 @@ class ConnectionTimes:
         "has_broker_streamed",
         "has_client_streamed",
         "reserved_ms",
+        "resumed_ms",
         "twin_ms",
     )
 
@@ -32,6 +33,8 @@ class ConnectionTimes:
         """When anything last passed between kproxy and the broker."""
         self.reserved_ms = now_ms
         """When the frame that is being held began, or had room again after it had waited for some."""
+        self.resumed_ms = now_ms
+        """When the broker could last be read again, or an answer of kproxy's own was done. A sign of life of nobody."""
         self.has_client_streamed = False
         """Set when the client's bytes passed to the broker at a moment that nobody noted."""
         self.has_broker_streamed = False
@@ -52,20 +55,20 @@ class ConnectionTimes:
             self.twin_ms = now_ms
         self.has_client_streamed = self.has_broker_streamed = False
 
-    def stalled_frame(self, now_ms: int, *, is_client_awaited: bool, reserved_bytes: int) -> str:
+    def stalled_frame(self, now_ms: int, held_bytes: int, *, is_client_awaited: bool) -> str:
         """Return which frame has been waited for too long, empty if none.
 
         Args:
             now_ms: the moment.
+            held_bytes: of the frame that is held, of either side, while there is room for it; else 0.
             is_client_awaited: whether the client is in the middle of a frame and may go on with it.
-            reserved_bytes: of the frame that is held, of either side, while there is room for it; else 0.
         """
         deadline_ms = self._limits.frame_deadline_ms
         if is_client_awaited and now_ms - self.client_ms > deadline_ms:
             return f"nothing came for {deadline_ms} ms in the middle of a frame"
         held_ms = now_ms - self.reserved_ms
-        if reserved_bytes and held_ms > HELD_FRAME_DEADLINES * deadline_ms:
-            return f"a frame of {counted(reserved_bytes, 'byte')} is not whole after {held_ms} ms"
+        if held_bytes and held_ms > HELD_FRAME_DEADLINES * deadline_ms:
+            return f"a frame of {counted(held_bytes, 'byte')} is not whole after {held_ms} ms"
         return ""
 
     def stands_still(self, now_ms: int, unwritten_bytes: int) -> bool:
@@ -86,9 +89,11 @@ class ConnectionTimes:
     def is_idle(self, now_ms: int) -> bool:
         """Tell whether nothing came from either side, nor was taken, for as long as a connection may be idle.
 
-        `stands_still` is called before, with what waits now.
+        Nor was kproxy at work for it, or without room for what may come. `stands_still` is called before, with what
+        waits now.
         """
-        return now_ms - max(self.client_ms, self.twin_ms, self._changed_ms) > self._limits.client_idle_ms
+        last_ms = max(self.client_ms, self.twin_ms, self.resumed_ms, self._changed_ms)
+        return now_ms - last_ms > self._limits.client_idle_ms
 
     def is_twin_silent(self, now_ms: int) -> bool:
         """Tell whether the broker is about to find the connection idle."""

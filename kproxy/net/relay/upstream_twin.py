@@ -143,10 +143,15 @@ class UpstreamTwin(SparingProtocol):
         if self.is_open and self.transport is not None:
             self.transport.set_write_buffer_limits(high=high_bytes)
 
-    def read(self, *, is_wanted: bool) -> None:
-        """Read from the broker, or nothing more for now; after full reads not before the loop's next turn."""
+    def read(self, *, is_wanted: bool) -> bool:
+        """Read from the broker, or nothing more for now; after full reads not before the loop's next turn.
+
+        Returns whether there is room again for what it says.
+        """
+        is_wanted_again = is_wanted and not self._is_wanted
         self._is_wanted = is_wanted
         self._adjust_reading()
+        return is_wanted_again
 
     def close(self) -> None:
         """Close after what is buffered has left; see `close_behind_buffer`."""

@@ -8,7 +8,7 @@ from kproxy.net.relay.connection_times import ConnectionTimes
 from kproxy.net.relay.limited_connection import LimitedConnection
 from kproxy.net.relay.relay import RelayLimits
 from tests.in_memory.scripted_broker import ScriptedBroker
-from tests.unit.net.relaying import RelayUnderTest, ended, request, response, unreading_broker
+from tests.unit.net.relaying import RelayUnderTest, ended, request, response, share_fetch, unreading_broker
 from tests.worlds.waiting import until
 
 MIB = 1 << 20
@@ -25,9 +25,9 @@ LIMITS = RelayLimits(
 def test_a_frame_stalls_when_its_client_was_silent_for_longer_than_the_deadline() -> None:
     times = ConnectionTimes(LIMITS, 1_000)
 
-    in_time = times.stalled_frame(31_000, is_client_awaited=True, reserved_bytes=0)
-    late = times.stalled_frame(31_001, is_client_awaited=True, reserved_bytes=0)
-    between_frames = times.stalled_frame(99_000, is_client_awaited=False, reserved_bytes=0)
+    in_time = times.stalled_frame(31_000, 0, is_client_awaited=True)
+    late = times.stalled_frame(31_001, 0, is_client_awaited=True)
+    between_frames = times.stalled_frame(99_000, 0, is_client_awaited=False)
 
     assert (in_time, between_frames) == ("", "")
     assert late == "nothing came for 30000 ms in the middle of a frame"
@@ -38,9 +38,9 @@ def test_a_frame_that_others_wait_for_has_ten_deadlines_in_all_however_it_drips(
     times.reserved_ms = 5_000
     times.client_ms = 305_001
 
-    in_time = times.stalled_frame(305_000, is_client_awaited=True, reserved_bytes=70_000)
-    late = times.stalled_frame(305_001, is_client_awaited=True, reserved_bytes=70_000)
-    without_reservation = times.stalled_frame(305_001, is_client_awaited=True, reserved_bytes=0)
+    in_time = times.stalled_frame(305_000, 70_000, is_client_awaited=True)
+    late = times.stalled_frame(305_001, 70_000, is_client_awaited=True)
+    without_reservation = times.stalled_frame(305_001, 0, is_client_awaited=True)
 
     assert (in_time, without_reservation) == ("", "")
     assert late == "a frame of 70000 bytes is not whole after 300001 ms"
@@ -111,7 +111,20 @@ def test_a_connection_of_which_bytes_are_taken_is_not_idle_although_nothing_come
     assert [times.is_idle(now_ms) for now_ms in (1_100_000, 1_100_001)] == [False, True]
 
 
+def test_a_connection_is_not_idle_while_kproxy_was_at_work_for_it_or_had_no_room() -> None:
+    times = ConnectionTimes(LIMITS, 0)
+    times.resumed_ms = 500_000
+
+    assert [times.is_idle(now_ms) for now_ms in (1_100_000, 1_100_001)] == [False, True]
+    assert (times.is_client_gone(1_100_000), times.is_twin_silent(1_100_000)) == (True, True)
+
+
 # ---- as connections have it
+
+
+def now_ms() -> int:
+    """Return the moment, by the clock of connections."""
+    return int(asyncio.get_running_loop().time() * 1000)
 
 
 def large_search_begun() -> bytes:
@@ -154,7 +167,7 @@ async def test_a_client_that_was_not_read_did_not_stall() -> None:
         # Longer than the deadline: time itself is what this is about.
         await asyncio.sleep(0.25)
         connection.resume_for_broker()
-        connection.sweep(int(asyncio.get_running_loop().time() * 1000))
+        connection.sweep(now_ms())
         writer.write(request(1)[-1:])
 
         assert await broker.until_received(len(request(1))) == request(1)
@@ -171,6 +184,75 @@ async def test_a_client_that_waits_for_its_last_answer_for_ever_is_let_go() -> N
 
         assert await ended(reader) == b""
         assert under_test.counted.of("connection_errors", "broker", "stands_still") == 1
+        writer.close()
+
+
+async def test_a_client_that_shut_its_writing_side_is_not_let_go_while_its_broker_sends() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        reader, writer = await under_test.connect()
+        writer.write(request(1))
+        writer.write_eof()
+        await broker.until_received(len(request(1)))
+        (connection,) = under_test.relay.connections
+        shut_ms = now_ms()
+        # The broker is heard later than the client was: time itself is what this is about.
+        await asyncio.sleep(0.2)
+        broker.send(response(1, bytes(1000))[:-1])
+        await reader.readexactly(len(response(1, bytes(1000))) - 1)
+
+        # When
+        connection.sweep(shut_ms + under_test.relay.limits.client_idle_ms + 100)
+
+        # Then
+        assert under_test.counted.of("connection_errors", "broker", "stands_still") == 0
+        broker.send(response(1, bytes(1000))[-1:])
+        assert await ended(reader) == response(1, bytes(1000))[-1:]
+        writer.close()
+
+
+async def test_an_answer_for_which_there_was_no_room_is_not_owed_for_that_long() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        _, writer = await under_test.connect()
+        writer.write(request(1))
+        writer.write_eof()
+        await broker.until_received(len(request(1)))
+        (connection,) = under_test.relay.connections
+        assert isinstance(connection, LimitedConnection)
+        asked_ms = now_ms()
+        connection.pause_writing()
+        # There is room later than the client was heard: time itself is what this is about.
+        await asyncio.sleep(0.2)
+        connection.resume_writing()
+
+        # When
+        connection.sweep(asked_ms + under_test.relay.limits.client_idle_ms + 100)
+
+        # Then
+        assert under_test.counted.of("connection_errors", "broker", "stands_still") == 0
+        assert under_test.counted.of("connections_expired", "unanswered") == 0
+        writer.close()
+
+
+async def test_a_client_that_waited_long_for_an_answer_of_kproxys_own_is_not_idle_when_it_has_it() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        reader, writer = await under_test.connect()
+        writer.write(share_fetch(1))
+        await until(lambda: bool(under_test.apis.contexts))
+        (connection,) = under_test.relay.connections
+        asked_ms = now_ms()
+        # The answer is later than the question: time itself is what this is about.
+        await asyncio.sleep(0.2)
+        under_test.apis.may_answer.set()
+        await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+
+        # When
+        connection.sweep(asked_ms + under_test.relay.limits.client_idle_ms + 100)
+
+        # Then
+        assert under_test.counted.of("connections_expired", "idle") == 0
         writer.close()
 
 
@@ -215,8 +297,7 @@ async def test_a_client_for_which_there_is_no_room_is_not_owed_an_answer_by_its_
         connection.pause_writing()
 
         # When
-        now_ms = int(asyncio.get_running_loop().time() * 1000)
-        connection.sweep(now_ms + 2 * under_test.relay.limits.client_idle_ms)
+        connection.sweep(now_ms() + 2 * under_test.relay.limits.client_idle_ms)
 
         # Then
         assert connection in under_test.relay.connections
