@@ -67,10 +67,11 @@ class AdministeredProxy:
         return CliRunner().invoke(cli, ["groups", *arguments, "-b", self.bootstrap_server])
 
     @contextmanager
-    def client(self, *, timeout_ms: int = 10_000) -> Iterator[ClusterClient]:
-        """Give a client of it for the length of the block, with so much time."""
+    def client(self, deadline: Deadline | None = None) -> Iterator[ClusterClient]:
+        """Give a client of it for the length of the block, with ten seconds unless told otherwise."""
         host, _, port = self.bootstrap_server.rpartition(":")
-        with connected_cluster([BrokerAddress(host, int(port))], Deadline(timeout_ms)) as client:
+        deadline = deadline or Deadline(10_000)
+        with connected_cluster([BrokerAddress(host, int(port))], deadline) as client:
             yield client
 
     def append(self, topic_id: TopicId, partition: int, count: int, *, timestamp_ms: int = 0) -> None:

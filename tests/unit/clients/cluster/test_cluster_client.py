@@ -21,6 +21,7 @@ from kproxy.wire.messages.find_coordinator_response import FindCoordinatorRespon
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from tests.in_memory.answering_broker import Answer, AnsweringBroker, Reply
 from tests.in_memory.loop_in_a_thread import LoopInAThread, loop_in_a_thread
+from tests.in_memory.time_of_pauses import PATIENCE_MS, TimeOfPauses
 
 HERE = "127.0.0.1"
 VERSIONS: Mapping[int, tuple[int, int]] = {
@@ -91,8 +92,9 @@ def _stop(loop: LoopInAThread, broker: AnsweringBroker) -> None:
 
 
 @contextmanager
-def client_of(two: TwoBrokers, *, timeout_ms: int = 10_000) -> Iterator[ClusterClient]:
-    with running(two) as addresses, connected_cluster(addresses[:1], Deadline(timeout_ms)) as client:
+def client_of(two: TwoBrokers, deadline: Deadline | None = None) -> Iterator[ClusterClient]:
+    deadline = deadline or Deadline(10_000)
+    with running(two) as addresses, connected_cluster(addresses[:1], deadline) as client:
         yield client
 
 
@@ -138,35 +140,35 @@ def test_a_coordinator_that_moved_is_looked_for_again() -> None:
 
 def test_a_coordinator_that_loads_is_asked_until_the_timeout() -> None:
     # Given
-    two = TwoBrokers()
+    two, time = TwoBrokers(), TimeOfPauses()
     two.codes = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 100
 
     # When
-    with client_of(two, timeout_ms=500) as client, pytest.raises(ClientFailed) as refusal:
+    with client_of(two, time.deadline()) as client, pytest.raises(ClientFailed) as refusal:
         client.persistently(lambda: delete(client))
 
     # Then
-    assert len(two.deleted_at) > 1
+    assert len(two.deleted_at) == 1 + len(time.pauses) > 2
     assert str(refusal.value) == (
-        "it cannot be deleted: COORDINATOR_LOAD_IN_PROGRESS, for 500 ms (--timeout)"
+        f"it cannot be deleted: COORDINATOR_LOAD_IN_PROGRESS, for {PATIENCE_MS} ms (--timeout)"
     )
     assert refusal.value.exit_code is ExitCode.FAILED
 
 
 def test_a_coordinator_that_nobody_knows_yet_is_waited_for() -> None:
     # Given
-    two = TwoBrokers()
+    two, time = TwoBrokers(), TimeOfPauses()
     two.coordinator_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     # When
-    with client_of(two, timeout_ms=300) as client, pytest.raises(ClientFailed) as refusal:
+    with client_of(two, time.deadline()) as client, pytest.raises(ClientFailed) as refusal:
         client.persistently(lambda: delete(client))
 
     # Then
     assert "the coordinator of group 'workers' cannot be found: COORDINATOR_NOT_AVAILABLE" in str(
         refusal.value
     )
-    assert len(two.brokers[1].asked(ApiKey.FIND_COORDINATOR)) > 1
+    assert len(two.brokers[1].asked(ApiKey.FIND_COORDINATOR)) == 1 + len(time.pauses) > 2
 
 
 def test_a_question_whose_connection_is_lost_is_asked_again() -> None:
@@ -242,12 +244,13 @@ def test_no_bootstrap_server_at_all_is_an_error_with_every_reason() -> None:
 
 def test_a_coordinator_that_cannot_be_reached_is_told_when_the_time_is_up() -> None:
     # Given
-    two = TwoBrokers()
+    two, time = TwoBrokers(), TimeOfPauses()
     two.coordinator_port = 1
 
     # When
-    with client_of(two, timeout_ms=300) as client, pytest.raises(ConnectionLost) as refusal:
+    with client_of(two, time.deadline()) as client, pytest.raises(ConnectionLost) as refusal:
         client.persistently(lambda: delete(client))
 
     # Then
     assert str(refusal.value) == f"cannot reach {HERE}:1: Connection refused"
+    assert len(two.brokers[1].asked(ApiKey.FIND_COORDINATOR)) == 1 + len(time.pauses) > 2

@@ -1,24 +1,10 @@
-from kproxy.clients.cluster.deadline import Deadline
-
-
-class Time:
-    def __init__(self) -> None:
-        self.now_s = 5.0
-        self.pauses: list[float] = []
-
-    def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.now_s += seconds
-
-
-def deadline(time: Time, timeout_ms: int) -> Deadline:
-    return Deadline(timeout_ms, now_s=lambda: time.now_s, sleep_s=time.sleep)
+from tests.in_memory.time_of_pauses import TimeOfPauses
 
 
 def test_what_is_left_falls_to_nothing() -> None:
     # Given
-    time = Time()
-    ends = deadline(time, 1_500)
+    time = TimeOfPauses()
+    ends = time.deadline(1_500)
 
     # When
     left = [ends.remaining_s]
@@ -32,8 +18,8 @@ def test_what_is_left_falls_to_nothing() -> None:
 
 def test_pauses_grow_to_a_second_and_end_when_no_time_is_left_for_another_attempt() -> None:
     # Given
-    time = Time()
-    ends = deadline(time, 3_600)
+    time = TimeOfPauses()
+    ends = time.deadline(3_600)
 
     # When
     goes_on = [ends.pause(attempt_count) for attempt_count in range(1, 8)]
@@ -45,10 +31,10 @@ def test_pauses_grow_to_a_second_and_end_when_no_time_is_left_for_another_attemp
 
 def test_a_pause_that_would_outlast_the_deadline_is_not_made() -> None:
     # Given
-    time = Time()
+    time = TimeOfPauses()
 
     # When
-    goes_on = deadline(time, 100).pause(1)
+    goes_on = time.deadline(100).pause(1)
 
     # Then
     assert (goes_on, time.pauses) == (False, [])

@@ -13,6 +13,7 @@ from kproxy.clients.cluster.topics import (
 )
 from kproxy.clients.failures import ClientFailed, NotThere
 from kproxy.error_codes import ErrorCode
+from tests.in_memory.time_of_pauses import PATIENCE_MS, TimeOfPauses
 from tests.worlds.administered_proxy import PAYMENTS, AdministeredProxy, administered_proxy
 
 PAYMENT = Partition("payments", 0)
@@ -52,32 +53,37 @@ def test_logs_have_a_first_offset_an_end_and_offsets_by_time(
 
 def test_a_leader_that_moves_is_asked_again_until_the_timeout(proxy: AdministeredProxy) -> None:
     # Given
+    time = TimeOfPauses()
     proxy.refuse(PAYMENTS, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     # When
     try:
-        with proxy.client(timeout_ms=300) as cluster, pytest.raises(ClientFailed) as refusal:
+        with proxy.client(time.deadline()) as cluster, pytest.raises(ClientFailed) as refusal:
             offsets_of_logs(cluster, [PAYMENT], LATEST)
     finally:
         proxy.refuse(PAYMENTS, 0, ErrorCode.NONE)
 
     # Then
     assert str(refusal.value) == (
-        "the offsets of payments-0 cannot be listed: NOT_LEADER_OR_FOLLOWER, for 300 ms (--timeout)"
+        "the offsets of payments-0 cannot be listed: NOT_LEADER_OR_FOLLOWER, "
+        f"for {PATIENCE_MS} ms (--timeout)"
     )
+    assert len(time.pauses) > 1
 
 
 def test_a_partition_without_a_leader_is_waited_for_until_the_timeout() -> None:
     with administered_proxy() as proxy:
         # Given
+        time = TimeOfPauses()
         proxy.lose_leader(PAYMENTS, 0)
 
         # When
-        with proxy.client(timeout_ms=300) as cluster, pytest.raises(ClientFailed) as refusal:
+        with proxy.client(time.deadline()) as cluster, pytest.raises(ClientFailed) as refusal:
             offsets_of_logs(cluster, [PAYMENT], LATEST)
 
     # Then
     assert 'The partitions "payments-0" have no leader: LEADER_NOT_AVAILABLE' in str(refusal.value)
+    assert len(time.pauses) > 1
 
 
 def test_nobody_is_asked_about_no_partitions(cluster: ClusterClient) -> None:
