@@ -1,7 +1,6 @@
 """`RunningProxy`: a whole kproxy in the process of the test, in front of a scripted cluster."""
 
 import asyncio
-import socket
 from types import TracebackType
 from typing import Final, Self
 
@@ -14,6 +13,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_response import DescribedGroup, ShareGroupDescribeResponse
 from tests.in_memory.in_memory_fleet_cluster import InMemoryFleetCluster
 from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.real_kafka.ports import ReservedPort
 from tests.worlds.state_logs import STATE, create_state_topics
 
 HERE: Final = "127.0.0.1"
@@ -24,8 +24,8 @@ PROBE: Final = ApiKey.SHARE_GROUP_DESCRIBE
 class RunningProxy:
     """A kproxy in front of `cluster`, whose brokers answer the probe for share groups as `said` has it.
 
-    Each probe takes the first of `said`; the last stays. The ports that it opens are free ones. One that runs `beside`
-    another one is in its fleet.
+    Each probe takes the first of `said`; the last stays. The ports that it opens are nobody else's until its end. One
+    that runs `beside` another one is in its fleet.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class RunningProxy:
         admin_token_file: str = "",
     ) -> None:
         self.said = list(said)
+        self._ports = {node_id: ReservedPort(HERE) for node_id in cluster.brokers}
         self._cluster = cluster
         for broker in cluster.brokers.values():
             broker.version_ranges[PROBE] = (1, 1)
@@ -50,7 +51,7 @@ class RunningProxy:
         settings = Settings(
             bootstrap_servers=tuple(cluster.bootstrap_servers),
             listen=HostPort(HERE, 0),
-            broker_port_map={node_id: _free_port() for node_id in cluster.brokers},
+            broker_port_map={node_id: port.number for node_id, port in self._ports.items()},
             advertised_host=HERE,
             admin_listener=admin,
             admin_token_file=admin_token_file,
@@ -73,6 +74,8 @@ class RunningProxy:
         try:
             await self.stop()
         finally:
+            for port in self._ports.values():
+                port.release()
             if self.coordination is not None:
                 await self.coordination.__aexit__(kind, error, trace)
 
@@ -125,9 +128,3 @@ class RunningProxy:
     def _say(self) -> ShareGroupDescribeResponse:
         code = self.said[0] if len(self.said) == 1 else self.said.pop(0)
         return ShareGroupDescribeResponse(groups=[DescribedGroup(error_code=code)])
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HERE, 0))
-        return int(probe.getsockname()[1])

@@ -15,6 +15,7 @@ from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.real_kafka.ports import ReservedPort
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, ended, request, response, settled, share_fetch
 from tests.worlds.waiting import until
 
@@ -188,9 +189,8 @@ async def test_a_client_of_a_broker_that_is_down_is_closed_and_told_apart_in_the
 async def test_that_a_broker_is_down_is_a_warning_once_until_it_was_reached_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with caplog.at_level(logging.INFO, "kproxy.net.relay.relay"):
-        async with ScriptedBroker() as former:
-            nobody = [HostPort(BIND_HOST, former.port)]
+    with caplog.at_level(logging.INFO, "kproxy.net.relay.relay"), ReservedPort(BIND_HOST) as reserved:
+        nobody = [HostPort(BIND_HOST, reserved.number)]
         async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
             somebody = under_test.relay.upstream_addresses(1)
             for addresses in (nobody, nobody, somebody, nobody):

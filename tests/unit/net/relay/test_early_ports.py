@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,15 @@ from kproxy.net.relay.early_ports import EarlyPorts, client_addresses
 from kproxy.net.relay.listeners import Listeners, PortPlan, PortUnavailable
 from kproxy.settings import HostPort, Settings
 from tests.event_loops import BOTH_LOOPS
+from tests.real_kafka.ports import ReservedPort
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, ended, share_fetch
+
+
+@pytest.fixture
+def addresses() -> Iterator[tuple[HostPort, HostPort]]:
+    """Two that nobody else gets while the test lasts."""
+    with ReservedPort(BIND_HOST) as one, ReservedPort(BIND_HOST) as other:
+        yield HostPort(BIND_HOST, one.number), HostPort(BIND_HOST, other.number)
 
 
 def free_address() -> HostPort:
@@ -30,8 +39,10 @@ def test_the_ports_that_are_known_at_once_are_the_bootstrap_port_and_those_of_th
 
 
 @pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
-async def test_who_connects_early_is_served_when_the_port_is_taken_over() -> None:
-    bootstrap, of_broker = free_address(), free_address()
+async def test_who_connects_early_is_served_when_the_port_is_taken_over(
+    addresses: tuple[HostPort, HostPort],
+) -> None:
+    bootstrap, of_broker = addresses
 
     async with RelayUnderTest(upstream_port=1) as under_test:
         # Given
@@ -60,8 +71,10 @@ async def test_who_connects_early_is_served_when_the_port_is_taken_over() -> Non
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_a_port_of_a_broker_that_the_cluster_does_not_have_is_closed() -> None:
-    bootstrap, of_nobody = free_address(), free_address()
+async def test_a_port_of_a_broker_that_the_cluster_does_not_have_is_closed(
+    addresses: tuple[HostPort, HostPort],
+) -> None:
+    bootstrap, of_nobody = addresses
 
     async with RelayUnderTest(upstream_port=1) as under_test:
         # Given
@@ -81,10 +94,10 @@ async def test_a_port_of_a_broker_that_the_cluster_does_not_have_is_closed() -> 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
 async def test_while_the_cluster_is_away_nobody_waits_for_long_at_the_port_of_a_broker(
-    monkeypatch: pytest.MonkeyPatch,
+    addresses: tuple[HostPort, HostPort], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(net_listeners, "HOLD_SECONDS", 0.01)
-    bootstrap, of_broker = free_address(), free_address()
+    bootstrap, of_broker = addresses
 
     async with RelayUnderTest(upstream_port=1) as under_test:
         # Given

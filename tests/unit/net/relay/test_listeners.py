@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,14 +11,16 @@ from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroke
 from kproxy.net.relay import listeners as net_listeners
 from kproxy.net.relay.listeners import Listeners, PortPlan, PortUnavailable
 from tests.event_loops import BOTH_LOOPS
+from tests.real_kafka.ports import ReservedPort
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, share_fetch
 from tests.worlds.waiting import until
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((BIND_HOST, 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture
+def ports() -> Iterator[tuple[int, int]]:
+    """Two that nobody else gets while the test lasts."""
+    with ReservedPort(BIND_HOST) as one, ReservedPort(BIND_HOST) as other:
+        yield one.number, other.number
 
 
 @pytest.mark.parametrize(("node_id", "port"), [(0, 19100), (7, 19107), (3, 20003)])
@@ -45,9 +48,9 @@ def test_a_node_id_that_leads_beyond_the_last_port_is_refused_with_the_keys_to_c
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_a_broker_may_be_named_to_clients_once_its_port_is_bound() -> None:
+async def test_a_broker_may_be_named_to_clients_once_its_port_is_bound(ports: tuple[int, int]) -> None:
     async with RelayUnderTest(upstream_port=1) as under_test:
-        plan = PortPlan(BIND_HOST, 0, free_port() - 5, "kproxy.example")
+        plan = PortPlan(BIND_HOST, 0, ports[0] - 5, "kproxy.example")
         listeners = Listeners(plan, under_test.relay, under_test.addresses)
 
         await listeners.bind([BackingBroker(5, "broker-5", 9092)])
@@ -59,10 +62,12 @@ async def test_a_broker_may_be_named_to_clients_once_its_port_is_bound() -> None
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_a_broker_that_moved_keeps_its_port_and_is_dialled_at_its_new_address() -> None:
+async def test_a_broker_that_moved_keeps_its_port_and_is_dialled_at_its_new_address(
+    ports: tuple[int, int],
+) -> None:
     async with RelayUnderTest(upstream_port=1) as under_test:
         listeners = Listeners(
-            PortPlan(BIND_HOST, 0, free_port() - 5, "kproxy"), under_test.relay, under_test.addresses
+            PortPlan(BIND_HOST, 0, ports[0] - 5, "kproxy"), under_test.relay, under_test.addresses
         )
         await listeners.bind([BackingBroker(5, "old", 9092)])
         before = dict(listeners.bound_ports)
@@ -92,11 +97,13 @@ async def test_a_port_in_use_is_refused_with_the_port_and_the_key_and_nobody_is_
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_a_port_that_is_taken_leaves_the_other_brokers_with_theirs_and_says_so_in_the_end() -> None:
+async def test_a_port_that_is_taken_leaves_the_other_brokers_with_theirs_and_says_so_in_the_end(
+    ports: tuple[int, int],
+) -> None:
     with socket.create_server((BIND_HOST, 0)) as occupant:
         port = occupant.getsockname()[1]
         async with RelayUnderTest(upstream_port=1) as under_test:
-            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: port, 6: free_port(), 7: port})
+            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: port, 6: ports[0], 7: port})
             listeners = Listeners(plan, under_test.relay, under_test.addresses)
 
             with pytest.raises(PortUnavailable, match=rf"{port}.*; .*{port}"):
@@ -130,11 +137,11 @@ async def test_a_broker_that_joins_and_gets_no_port_is_told_of_and_gets_it_once_
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
 async def test_a_host_to_advertise_that_nobody_knows_is_told_once_for_all_brokers(
-    caplog: pytest.LogCaptureFixture,
+    ports: tuple[int, int], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with RelayUnderTest(upstream_port=1) as under_test:
         # A label without a character: no name server is asked.
-        plan = PortPlan(BIND_HOST, 0, 1, "kproxy..example", {5: free_port(), 6: free_port()})
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy..example", {5: ports[0], 6: ports[1]})
         listeners = Listeners(plan, under_test.relay, under_test.addresses)
 
         await listeners.bind([BackingBroker(5, "one", 9092), BackingBroker(6, "another", 9092)])
@@ -146,10 +153,10 @@ async def test_a_host_to_advertise_that_nobody_knows_is_told_once_for_all_broker
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_a_response_to_a_client_does_not_move_a_broker_that_is_known() -> None:
+async def test_a_response_to_a_client_does_not_move_a_broker_that_is_known(ports: tuple[int, int]) -> None:
     """It may have come from a broker that has not heard of the move."""
     async with RelayUnderTest(upstream_port=1) as under_test:
-        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: ports[0], 6: ports[1]})
         listeners = Listeners(plan, under_test.relay, under_test.addresses)
         await listeners.bind([BackingBroker(5, "new", 9093)])
 
@@ -162,10 +169,12 @@ async def test_a_response_to_a_client_does_not_move_a_broker_that_is_known() -> 
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_no_port_is_opened_for_a_client_before_it_is_known_what_is_served() -> None:
+async def test_no_port_is_opened_for_a_client_before_it_is_known_what_is_served(
+    ports: tuple[int, int],
+) -> None:
     """A share consumer that finds no share groups behind a broker's port never asks again on that connection."""
     async with RelayUnderTest(upstream_port=1) as under_test:
-        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: ports[0], 6: ports[1]})
         listeners = Listeners(plan, under_test.relay, under_test.addresses)
         listeners.hold_newcomers()
         response = asyncio.get_running_loop().create_task(
@@ -253,10 +262,12 @@ async def test_ports_that_were_closed_meanwhile_stay_closed() -> None:
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_a_broker_in_doubt_is_believed_to_be_where_the_next_response_says() -> None:
+async def test_a_broker_in_doubt_is_believed_to_be_where_the_next_response_says(
+    ports: tuple[int, int],
+) -> None:
     """Only clients may ask a cluster that turns kproxy's own connections away."""
     async with RelayUnderTest(upstream_port=1) as under_test:
-        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port()})
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: ports[0]})
         listeners = Listeners(plan, under_test.relay, under_test.addresses)
         await listeners.bind_newcomers([BackingBroker(5, "first", 9092)])
         before = dict(listeners.bound_ports)
@@ -271,9 +282,11 @@ async def test_a_broker_in_doubt_is_believed_to_be_where_the_next_response_says(
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_two_clients_that_learn_of_a_broker_at_the_same_time_get_one_port() -> None:
+async def test_two_clients_that_learn_of_a_broker_at_the_same_time_get_one_port(
+    ports: tuple[int, int],
+) -> None:
     async with RelayUnderTest(upstream_port=1) as under_test:
-        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port()})
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: ports[0]})
         listeners = Listeners(plan, under_test.relay, under_test.addresses)
         newcomer = [BackingBroker(5, "broker", 9092)]
 
@@ -284,10 +297,12 @@ async def test_two_clients_that_learn_of_a_broker_at_the_same_time_get_one_port(
 
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_a_broker_that_metadata_leaves_out_keeps_its_port_and_its_address() -> None:
+async def test_a_broker_that_metadata_leaves_out_keeps_its_port_and_its_address(
+    ports: tuple[int, int],
+) -> None:
     """It may only be restarting, and its clients go on dialling it."""
     async with RelayUnderTest(upstream_port=1) as under_test:
-        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: ports[0], 6: ports[1]})
         listeners = Listeners(plan, under_test.relay, under_test.addresses)
         await listeners.bind([BackingBroker(5, "fifth", 9092), BackingBroker(6, "sixth", 9092)])
 
@@ -301,14 +316,14 @@ async def test_a_broker_that_metadata_leaves_out_keeps_its_port_and_its_address(
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
 async def test_a_port_that_a_response_opens_before_the_cluster_was_met_accepts_clients_too(
-    monkeypatch: pytest.MonkeyPatch,
+    ports: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The look of kproxy itself at the cluster may take longer than anybody is held for."""
     monkeypatch.setattr(net_listeners, "HOLD_SECONDS", 0.01)
 
     async with RelayUnderTest(upstream_port=1) as under_test:
         # Given
-        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {6: free_port()})
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {6: ports[0]})
         listeners = Listeners(plan, under_test.relay, under_test.addresses)
         listeners.hold_newcomers()
         await listeners.bind_bootstrap()
