@@ -128,7 +128,7 @@ def test_the_exit_status_and_the_figures_tell_what_was_found(
     monkeypatch.setattr(engines, "_inputs_to_begin_with", lambda found: [seed.data for seed in found.seeds()])
 
     # When
-    status = engines.fuzz("of a test", 0.05, tmp_path, 1)
+    status = engines.fuzz("of a test", 5.0 if has_a_fault else 0.05, tmp_path, 1)
 
     # Then
     assert status == int(has_a_fault)

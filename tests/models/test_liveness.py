@@ -84,7 +84,7 @@ async def test_a_process_that_stepped_down_is_live_and_not_ready_and_comes_back_
 
         # When: nothing is heard of the fleet's coordinator, until the lease has ended
         coordination.is_deaf = True
-        await until(lambda: "fleet" in kproxy.running.failed_checks)
+        await until(lambda: "fleet" in kproxy.running.failed_checks, seconds=20)
 
         # Then
         assert [await kproxy.status_of(path) for path in ("/livez", "/readyz")] == [OK, UNAVAILABLE]

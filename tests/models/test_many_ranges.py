@@ -157,6 +157,10 @@ def range_counts(answers: Sequence[ShareFetchResponse]) -> list[int]:
     return [sum(map(len, offsets_of(answer).values())) for answer in answers]
 
 
+def count_of_reads() -> int:
+    return sum(isinstance(each, ReadBatches) for each in gc.get_objects())
+
+
 async def test_what_was_looked_at_of_a_read_is_freed_share_partition_by_share_partition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -164,11 +168,13 @@ async def test_what_was_looked_at_of_a_read_is_freed_share_partition_by_share_pa
     world = await with_single_records(partitions=4, records=2)
     alice = world.member()
     await alice.open(*((ORDERS, partition) for partition in range(4)))
+    gc.collect()
+    before = count_of_reads()
     kept: list[int] = []
     acquire = RecordAcquisition.acquire
 
     def acquire_counted(*terms: Any) -> FetchedPartition:
-        kept.append(sum(isinstance(each, ReadBatches) for each in gc.get_objects()))
+        kept.append(count_of_reads() - before)
         return acquire(*terms)
 
     monkeypatch.setattr(RecordAcquisition, "acquire", acquire_counted)

@@ -64,9 +64,10 @@ async def test_an_append_that_finds_too_few_replicas_is_sent_again(written: Writ
 
 
 async def test_an_append_that_cannot_be_sent_in_time_is_refused_and_the_next_one_is_not(
-    written: Written,
+    monkeypatch: pytest.MonkeyPatch, written: Written
 ) -> None:
     # Given
+    monkeypatch.setattr(written.backing.appender, "write_timeout_ms", 1_000)
     await written.cluster.brokers[1].stop()
     ticket = written.submit(BEGINNING)
     await until(lambda: written.backing.connections.backoff_ms(1) > 0)

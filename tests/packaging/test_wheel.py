@@ -17,6 +17,10 @@ from tests.real_kafka.readme_snippets import readme_commands
 ROOT: Final = Path(__file__).resolve().parents[2]
 DISTRIBUTION: Final = "kproxy_share_groups"
 
+installs = pytest.mark.timeout(900)
+"""The first test of those that want `installed` builds the wheel, makes the environment, and waits for what the package
+index sends. Each of these may take the four minutes of `ended`."""
+
 
 def ended(*command: str | Path, folder: Path, path: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command to its end, with the folder `path` before all others that programs are looked for in."""
@@ -75,14 +79,17 @@ def test_the_distribution_has_a_name_of_its_own(wheel: Path) -> None:
     assert metadata["Name"] == "kproxy-share-groups"
 
 
+@installs
 def test_the_installed_command_says_its_version(installed: Path, tmp_path: Path) -> None:
     assert run(installed / "kproxy", "version", folder=tmp_path).startswith(f"kproxy {__version__} ")
 
 
+@installs
 def test_the_installed_command_explains_itself(installed: Path, tmp_path: Path) -> None:
     assert run(installed / "kproxy", "--help", folder=tmp_path).startswith("Usage: kproxy ")
 
 
+@installs
 @pytest.mark.soak
 def test_every_installed_module_can_be_imported(installed: Path, tmp_path: Path) -> None:
     """What is imported at run time is asked for by the wheel, and nothing is read from beside the package.
@@ -106,6 +113,7 @@ def test_every_installed_module_can_be_imported(installed: Path, tmp_path: Path)
     assert where.startswith(str(installed.parent))
 
 
+@installs
 def test_replay_without_its_extra_says_how_to_install_it(installed: Path, tmp_path: Path) -> None:
     # When
     asked = ended(installed / "kproxy", "replay", "--help", folder=tmp_path)

@@ -28,8 +28,10 @@ from tests.in_memory.answering_broker import Answer, AnsweringBroker, Reply
 ORDERS: Final = TopicId(b"topic-id-orders.")
 PAYMENTS: Final = TopicId(b"topic-id-payment")
 
-LIMITS: Final = ConnectionLimits(connect_timeout_ms=2_000, request_timeout_ms=3_000, frame_max_bytes=1 << 20)
-QUICK: Final = MetadataTiming(max_age_ms=60_000, min_interval_ms=1, max_wait_ms=5_000, unknown_ttl_ms=60_000)
+LIMITS: Final = ConnectionLimits(
+    connect_timeout_ms=10_000, request_timeout_ms=10_000, frame_max_bytes=1 << 20
+)
+QUICK: Final = MetadataTiming(max_age_ms=60_000, min_interval_ms=1, max_wait_ms=15_000, unknown_ttl_ms=60_000)
 
 
 class CountedThings:

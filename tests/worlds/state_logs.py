@@ -156,7 +156,7 @@ class StateLogBacking(Backing):
         self.fleet = OwnsEverything()
         self.identities = ProducerIdentities(metadata=self.metadata, connections=self.connections)
         self.appender = LogAppender(
-            metadata=self.metadata, connections=self.connections, tasks=self.tasks, write_timeout_ms=1_000
+            metadata=self.metadata, connections=self.connections, tasks=self.tasks, write_timeout_ms=10_000
         )
 
     def state_topics(self, plan: StateTopicPlan | None = None) -> StateTopics:

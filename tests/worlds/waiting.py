@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 
 
-async def until(is_so: Callable[[], bool]) -> None:
-    """Return when `is_so()`, asked again and again; at most ten seconds."""
-    async with asyncio.timeout(10):
+async def until(is_so: Callable[[], bool], *, seconds: float = 10.0) -> None:
+    """Return when `is_so()`, asked again and again; at most ten seconds, unless told otherwise."""
+    async with asyncio.timeout(seconds):
         while not is_so():  # noqa: ASYNC110 - what is asked about has no event
             await asyncio.sleep(0.001)
 

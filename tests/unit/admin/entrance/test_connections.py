@@ -12,6 +12,8 @@ from kproxy.telemetry.metrics import Metrics
 from tests.event_loops import BOTH_LOOPS
 
 SOON_S = 0.05
+LATER_S = 0.3
+"""Late enough for a request that is to begin before."""
 NEVER_S = 3600.0
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
@@ -81,7 +83,7 @@ async def test_who_connects_and_asks_nothing_is_closed_and_counted() -> None:
 
 
 async def test_who_begins_a_request_and_does_not_end_it_is_told_so() -> None:
-    async with a_port(request_s=SOON_S) as world:
+    async with a_port(request_s=LATER_S) as world:
         # When
         reader, writer = await world.connect()
         writer.write(b"half of a")
@@ -94,7 +96,7 @@ async def test_who_begins_a_request_and_does_not_end_it_is_told_so() -> None:
 
 
 async def test_a_request_that_is_at_work_has_all_the_time_it_needs_and_the_next_one_has_not() -> None:
-    async with a_port(request_s=SOON_S) as world:
+    async with a_port(request_s=LATER_S) as world:
         # Given
         reader, writer = await world.connect()
         writer.write(b"begin")
@@ -116,7 +118,7 @@ async def test_a_request_that_is_at_work_has_all_the_time_it_needs_and_the_next_
 
 
 async def test_a_connection_between_two_requests_is_left_in_peace() -> None:
-    async with a_port(request_s=SOON_S) as world:
+    async with a_port(request_s=LATER_S) as world:
         # Given
         reader, writer = await world.connect()
         writer.write(b"begin")

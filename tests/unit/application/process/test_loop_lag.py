@@ -17,12 +17,12 @@ async def test_a_loop_that_was_held_up_says_for_how_long() -> None:
 
     # When
     time.sleep(3 * EVERY_SECONDS)  # noqa: ASYNC251 - blocking the loop is what this is about
-    await until(lambda: len(lags) >= 2)
+    await until(lambda: len(lags) >= 6)
     watch.cancel()
 
     # Then
     assert lags[0] > 1.5 * EVERY_SECONDS
-    assert lags[1] < lags[0]
+    assert min(lags[1:]) < lags[0]
 
 
 async def test_a_timer_that_rings_early_is_not_late() -> None:

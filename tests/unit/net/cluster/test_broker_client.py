@@ -157,14 +157,14 @@ async def test_a_caller_that_gives_up_leaves_the_connection_to_the_others() -> N
 async def test_an_answer_that_does_not_come_in_time_ends_the_connection() -> None:
     # Given
     async with broker_that(never) as broker:
-        client = await dial(broker.address, ConnectionLimits(request_timeout_ms=50))
+        client = await dial(broker.address, ConnectionLimits(request_timeout_ms=300))
 
         # When
         with pytest.raises(BrokerFailure) as failure:
             await ask(client)
 
         # Then
-        assert str(failure.value) == f"{broker.address} did not answer METADATA within 50 ms"
+        assert str(failure.value) == f"{broker.address} did not answer METADATA within 300 ms"
         assert not client.is_open
         with pytest.raises(BrokerFailure, match="did not answer METADATA"):
             await ask(client)
@@ -173,14 +173,14 @@ async def test_an_answer_that_does_not_come_in_time_ends_the_connection() -> Non
 async def test_a_long_poll_may_take_as_long_as_the_broker_was_allowed_to_wait() -> None:
     # Given
     async with broker_that(never) as broker:
-        client = await dial(broker.address, ConnectionLimits(request_timeout_ms=50))
+        client = await dial(broker.address, ConnectionLimits(request_timeout_ms=300))
 
         # When
         with pytest.raises(BrokerFailure) as failure:
             await client.request(ApiKey.METADATA, MetadataRequest(), broker_wait_ms=30)
 
         # Then
-        assert str(failure.value) == f"{broker.address} did not answer METADATA within 80 ms"
+        assert str(failure.value) == f"{broker.address} did not answer METADATA within 330 ms"
 
 
 async def test_a_broker_that_throttles_is_sent_nothing_until_the_time_is_over() -> None:
@@ -191,9 +191,9 @@ async def test_a_broker_that_throttles_is_sent_nothing_until_the_time_is_over() 
         client = await dial(broker.address, LIMITS)
         throttles: list[int] = []
         client.on_throttled = throttles.append
-        await ask(client)
         loop = asyncio.get_running_loop()
         began_s = loop.time()
+        await ask(client)
 
         # When
         answer = await ask(client)
@@ -208,7 +208,7 @@ async def test_a_broker_that_throttles_is_sent_nothing_until_the_time_is_over() 
 async def test_a_request_that_would_wait_too_long_for_the_end_of_a_throttle_time_is_not_sent() -> None:
     # Given
     async with broker_that(lambda _: MetadataResponse(throttle_time_ms=2**31 - 1)) as broker:
-        client = await dial(broker.address, ConnectionLimits(request_timeout_ms=50))
+        client = await dial(broker.address, ConnectionLimits(request_timeout_ms=300))
         await ask(client)
 
         # When

@@ -83,7 +83,10 @@ async def test_a_question_that_nobody_answers_is_told() -> None:
     await tasks.close()
 
 
-async def test_clients_that_cannot_reach_a_broker_make_nobody_read_all_metadata() -> None:
+async def test_clients_that_cannot_reach_a_broker_make_nobody_read_all_metadata(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(broker_search, "LEAST_INTERVAL_SECONDS", 60)
     async with (
         ScriptedCluster() as cluster,
         Backing(cluster.bootstrap_servers, timing=MetadataTiming()) as backing,

@@ -150,7 +150,9 @@ async def test_a_peer_that_says_nothing_is_refused_for_after_a_while(
 async def test_a_peer_that_ends_in_the_middle_of_its_answer_costs_its_client_the_connection(
     is_lost: bool,  # noqa: FBT001 - parametrized
 ) -> None:
-    async with Fleet(limits=QUICK) as fleet, ScriptedPeer() as scripted:
+    # The answer is to begin before the peer would be given up.
+    limits = replace(QUICK, patience_ms=400, stall_ms=400)
+    async with Fleet(limits=limits) as fleet, ScriptedPeer() as scripted:
         # Given
         fleet.process.owners.by_group["half"] = scripted.peer
         reader, writer = await fleet.process.connect()

@@ -127,7 +127,7 @@ async def test_a_frame_that_stalls_ends_its_connection() -> None:
 
 
 async def test_an_idle_connection_is_closed_as_brokers_close_theirs() -> None:
-    async with OwnerUnderTest(client_idle_ms=50) as owner:
+    async with OwnerUnderTest(client_idle_ms=400) as owner:
         # Given
         owner.apis.may_answer.set()
         twin = await connected(owner)
@@ -143,7 +143,7 @@ async def test_an_idle_connection_is_closed_as_brokers_close_theirs() -> None:
 
 
 async def test_a_connection_that_waits_for_its_answer_is_not_idle() -> None:
-    async with OwnerUnderTest(client_idle_ms=50) as owner:
+    async with OwnerUnderTest(client_idle_ms=400) as owner:
         # Given
         waiting, idle = await connected(owner), await connected(owner)
         answer = asked(waiting, heartbeat_of("g", 7), 7)

@@ -171,7 +171,7 @@ async def test_while_a_process_does_not_know_its_cluster_it_says_so() -> None:
 
 
 async def test_a_connection_that_was_welcome_is_bound_by_the_time_of_its_preamble_no_more() -> None:
-    async with OwnerUnderTest(limits=PeerLimits(preamble_ms=100)) as owner:
+    async with OwnerUnderTest(limits=PeerLimits(preamble_ms=500)) as owner:
         # Given
         welcome = await dialler().open(owner.peer, Purpose.REQUESTS, a_twin)
         reader, writer = await asyncio.open_connection(BIND_HOST, owner.listener.port)

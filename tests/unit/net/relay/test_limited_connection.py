@@ -146,7 +146,7 @@ async def test_a_client_that_sends_no_whole_request_in_time_is_closed() -> None:
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
 async def test_a_client_that_has_sent_a_request_may_be_silent_for_longer() -> None:
-    async with relayed_echoes(handshake_deadline_ms=200) as under_test:
+    async with relayed_echoes(handshake_deadline_ms=600) as under_test:
         asking = await under_test.connect()
         await ask(*asking)
         silent, _ = await under_test.connect()
@@ -158,7 +158,7 @@ async def test_a_client_that_has_sent_a_request_may_be_silent_for_longer() -> No
 
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
 async def test_where_clients_prove_who_they_are_a_request_is_not_enough() -> None:
-    async with relayed_echoes(handshake_deadline_ms=200) as under_test:
+    async with relayed_echoes(handshake_deadline_ms=600) as under_test:
         proved: set[OpenConnection] = set()
         under_test.relay.quotas = ConnectionQuotas(
             QuotaLimits(unauthenticated=2), has_proved=proved.__contains__
@@ -192,7 +192,7 @@ async def test_a_connection_whose_broker_owes_an_answer_is_closed_when_nothing_i
 
 @pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 async def test_a_connection_on_which_nothing_passes_is_closed_and_one_that_is_owed_an_answer_is_not() -> None:
-    async with relayed_echoes(client_idle_ms=200) as under_test:
+    async with relayed_echoes(client_idle_ms=600) as under_test:
         parked, writer = await under_test.connect()
         writer.write(share_fetch(7))
         await under_test.apis.was_asked.wait()

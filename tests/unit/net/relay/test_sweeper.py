@@ -90,13 +90,13 @@ async def test_a_connection_that_serves_no_share_member_is_left_to_fall_silent()
 async def test_the_twin_of_a_share_member_that_vanished_is_kept_alive_no_more() -> None:
     async with (
         ScriptedBroker(answer_versions) as broker,
-        RelayUnderTest(broker.port, keepalive_ms=50, client_idle_ms=200) as under_test,
+        RelayUnderTest(broker.port, keepalive_ms=50, client_idle_ms=1_000) as under_test,
     ):
         _, writer = await under_test.connect()
         writer.write(share_fetch(1))
         await until(lambda: under_test.counted.of("keepalives") >= 1)
         # Longer than it takes to be found silent: time itself is what this is about.
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.2)
         kept = under_test.counted.of("keepalives")
         await asyncio.sleep(0.2)
 

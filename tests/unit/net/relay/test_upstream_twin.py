@@ -285,7 +285,7 @@ async def test_a_client_that_takes_nothing_is_let_go_some_time_after_its_broker_
 async def test_a_client_that_reads_slowly_gets_everything_although_its_broker_left() -> None:
     async with (
         ScriptedBroker() as broker,
-        RelayUnderTest(broker.port, frame_deadline_ms=200) as under_test,
+        RelayUnderTest(broker.port, frame_deadline_ms=1_000) as under_test,
     ):
         client = await under_test.connect_unread()
         await client.send(request(1))
@@ -298,7 +298,7 @@ async def test_a_client_that_reads_slowly_gets_everything_although_its_broker_le
         while more := await client.read(20_000):
             received += more
             # The time between two reads is what this is about: shorter than the deadline, all together longer.
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.03)
         client.close()
 
         assert received == whole

@@ -252,7 +252,7 @@ async def test_a_handshake_that_is_done_in_the_turn_in_which_its_time_is_over_is
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(dialled(port, own))
         await until(lambda: len(port.accepted) == 1)
-        paced, ends_at = port.accepted[0], time.monotonic() + 0.3
+        paced, ends_at = port.accepted[0], time.monotonic() + 0.7
         connection_made = paced.protocol.connection_made
 
         def take_long(transport: asyncio.BaseTransport) -> None:
@@ -263,7 +263,7 @@ async def test_a_handshake_that_is_done_in_the_turn_in_which_its_time_is_over_is
         paced.protocol.connection_made = take_long  # type: ignore[method-assign]
 
         # When
-        shaken = await paced.shaken(0.3)
+        shaken = await paced.shaken(0.7)
 
     # Then
     assert shaken is paced
