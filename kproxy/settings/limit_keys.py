@@ -54,8 +54,10 @@ class LimitSettings(AuthorizerSettings):
         "connections.max.idle.ms",
         milliseconds(1),
         "600000",
-        "A client connection on which nothing passed for this long is closed, unless the answer that it gets next is "
-        "kproxy's own. Brokers close theirs by the same key of their own: where it is higher there, let it be here.",
+        "A client connection on which neither side was heard, or took anything, for this long is closed, also while "
+        "its broker owes an answer; not while kproxy has yet to answer, or has no room. A share consumer's lasts up to "
+        "two of kproxy.keepalive.ms longer. Brokers close theirs by the same key: where it is higher there, let it be "
+        "here.",
     )
     connection_max_requests_per_second: int = key_row(
         "kproxy.connection.max.requests.per.second",

@@ -26,6 +26,9 @@ PATIENCE_SECONDS: Final = 1.0
 """How long one broker may say nothing before the next is asked as well: most answer within milliseconds, and who waits
 for `/readyz`, for a topic or for a leader must not wait until the request to one that hangs has timed out."""
 
+SILENT_PART: Final = 0.75
+"""Of this time, of which one that said nothing, and is waited for no more, is told from one that had no time to."""
+
 FORMER_VOICE_MS: Final = 600_000
 """How long a broker that the cluster stopped naming, and that is silent since, is one of those whose opinion counts.
 Whoever names itself alone may be cut off from its controller, and the others are the cluster then."""
@@ -61,7 +64,7 @@ class ClusterContact:
 
     First the one that answered last, then the others that are known, then the bootstrap servers: so a cluster
     whose brokers have all moved is found again where it was found first. Last those that were known some minutes ago.
-    Where one is passed on from these are asked before it, once: it may be cut off, and name itself alone.
+    Where some are passed on from these are asked before them, once: they may be cut off, and name only each other.
     """
 
     def __init__(
@@ -93,7 +96,8 @@ class ClusterContact:
         """Ask the one that answered last after all others that are known, from now on.
 
         Of the others those come first that were not found unreachable a moment ago. Until one of them answers, those
-        that were known lately and bootstrap servers at other addresses are asked before it, too.
+        that were known lately and bootstrap servers at other addresses are asked before it, too, and before all that
+        were passed on from earlier and have not answered since.
         """
         first, others = self._node_ids[:1], self._node_ids[1:]
         others.sort(key=lambda node_id: self._connections.backoff_ms(node_id) > 0)
@@ -124,24 +128,31 @@ class ClusterContact:
         """Return what `ask` does, and whose answer it is. Raises as it does."""
         try:
             return await first_answer(
-                self._attempts(question), patience_seconds=PATIENCE_SECONDS if is_repeatable else None
+                self._attempts(question, is_patient=not is_repeatable),
+                patience_seconds=PATIENCE_SECONDS if is_repeatable else None,
             )
         except NobodyAnswered as nobody:
             raise _nobody_answers(nobody.failures) from None
 
     def _attempts(
-        self, question: Callable[[BrokerClient], Awaitable[Answer]]
+        self, question: Callable[[BrokerClient], Awaitable[Answer]], *, is_patient: bool
     ) -> Sequence[Callable[[], Awaitable[Answered[Answer]]]]:
-        known = [partial(self._ask_known, node_id, question) for node_id in self._node_ids]
-        is_one_left = not self._passed_over.keys().isdisjoint(self._node_ids)
-        elsewhere = self._elsewhere() if is_one_left and self._is_elsewhere_due else ()
-        before_the_last = [partial(self._ask_elsewhere, address, question) for address in elsewhere]
+        """Return whom to ask, in order. Who is patient waits for each, and so for no silent one before a known one."""
+        known = self._node_ids
+        is_due = self._is_elsewhere_due and not is_patient
+        doubted = [node_id for node_id in known if node_id in self._passed_over] if is_due else []
+        elsewhere = self._elsewhere() if doubted else ()
         strangers = [
             partial(self._ask_stranger, address, question)
             for address in (*self._bootstrap_servers, *map(_address, self._lately_known()))
             if address not in elsewhere
         ]
-        return [*known[:-1], *before_the_last, *known[-1:], *strangers]
+        return [
+            *(partial(self._ask_known, node_id, question) for node_id in known if node_id not in doubted),
+            *(partial(self._ask_elsewhere, address, question) for address in elsewhere),
+            *(partial(self._ask_known, node_id, question) for node_id in doubted),
+            *strangers,
+        ]
 
     def _elsewhere(self) -> Sequence[HostPort]:
         """Return where brokers may be that are not known, and that were not silent a moment ago."""
@@ -168,7 +179,9 @@ class ClusterContact:
         self, address: HostPort, question: Callable[[BrokerClient], Awaitable[Answer]]
     ) -> Answered[Answer]:
         async with self._visit(address) as client:
-            return Answered(await question(client), self._node_at(address), address)
+            answer = await question(client)
+        self._silences.pop(address, None)
+        return Answered(answer, self._node_at(address), address)
 
     async def _ask_elsewhere(
         self, address: HostPort, question: Callable[[BrokerClient], Awaitable[Answer]]
@@ -182,10 +195,9 @@ class ClusterContact:
             raise
         except asyncio.CancelledError:  # another one answered first, or whoever asked has gone
             # It may have begun a little later than the wait for it, and be cancelled just when that was over.
-            if loop.time() - began_s >= PATIENCE_SECONDS / 2:
+            if loop.time() - began_s >= PATIENCE_SECONDS * SILENT_PART:
                 self._note_silence(address)
             raise
-        self._silences.pop(address, None)
         if pass_count == self._pass_count:
             self._is_elsewhere_due = False
         return answered

@@ -50,11 +50,11 @@ class PeerConnection(ClientConnection):
         times = self._times
         is_awaited = self.session.requests.is_mid_frame and self.transport.is_reading()
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, None)
-        if stall := times.stalled_frame(now_ms, self._memory.frame_bytes, is_client_awaited=is_awaited):
+        if stall := times.stalled_frame(now_ms, self._memory.readable_bytes, is_client_awaited=is_awaited):
             self._fail("peer", "frame_stalled", stall)
         elif times.stands_still(now_ms, unwritten_bytes):
             self._fail("peer", "stands_still", f"it took nothing for {times.idle_limit_ms} ms")
-        elif self.may_be_closed and times.is_client_gone(now_ms):
+        elif self.may_be_closed and times.is_idle(now_ms):
             self.close()
 
 

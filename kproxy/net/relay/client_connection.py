@@ -190,11 +190,11 @@ class ClientConnection(SparingProtocol):
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, self._twin)
         is_mid_frame = self.session.requests.is_mid_frame and not self.session.is_paused
         is_awaited = is_mid_frame and (self._at_eof or self.transport.is_reading())
-        if stall := times.stalled_frame(now_ms, self._memory.frame_bytes, is_client_awaited=is_awaited):
+        if stall := times.stalled_frame(now_ms, self._memory.readable_bytes, is_client_awaited=is_awaited):
             self._fail("client" if self.session.requests.is_mid_frame else "broker", "frame_stalled", stall)
-        elif times.stands_still(now_ms, unwritten_bytes) or (self._at_eof and times.is_idle(now_ms)):
-            side = "broker" if self._at_eof or self._twin.buffered_bytes else "client"
-            self._fail(side, "stands_still", f"it took, or said, nothing for {times.idle_limit_ms} ms")
+        elif times.stands_still(now_ms, unwritten_bytes):
+            side = "broker" if self._twin.buffered_bytes else "client"
+            self._fail(side, "stands_still", f"it took nothing for {times.idle_limit_ms} ms")
         elif self._is_share_member and not is_gone and times.is_twin_silent(now_ms):
             self._relay.counting.count("keepalives", int(self.session.inject_keepalive()))
             self._pump()

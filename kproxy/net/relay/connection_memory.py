@@ -67,6 +67,11 @@ class ConnectionMemory:
         """The size of the frame that is being held, or waits for room; 0 for a small one."""
         return self._account.frame_bytes
 
+    @property
+    def readable_bytes(self) -> int:
+        """The size of the frame that is being held and for which there is room; 0 for a small one."""
+        return 0 if self._account.awaits_grant else self._account.frame_bytes
+
     def answer(self, call: AnyCall) -> AnswerBudget:
         """Count a request, which counted as waiting until now, as being answered; return what its answer may hold."""
         answer = AnswerBudget(self._budget, call.memory_bytes, self._account)

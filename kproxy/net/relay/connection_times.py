@@ -89,8 +89,8 @@ class ConnectionTimes:
     def is_idle(self, now_ms: int) -> bool:
         """Tell whether nothing came from either side, nor was taken, for as long as a connection may be idle.
 
-        Nor was kproxy at work for it, or without room for what may come. `stands_still` is called before, with what
-        waits now.
+        Nor was an answer of kproxy's own done, nor room made for the broker's; whether one is under way, or there is no
+        room now, is for who asks. `stands_still` is called before, with what waits now.
         """
         last_ms = max(self.client_ms, self.twin_ms, self.resumed_ms, self._changed_ms)
         return now_ms - last_ms > self._limits.client_idle_ms

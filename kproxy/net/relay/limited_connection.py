@@ -72,16 +72,17 @@ class LimitedConnection(ClientConnection):
         """Do as every client connection does, and close it when its client is awaited for too long, or is idle.
 
         It is idle also while a broker owes it an answer: it may be that neither side will ever be heard again, and no
-        FIN comes. Brokers close such a connection, too (`Selector.maybeCloseOldestConnection`).
+        FIN comes. Brokers close such a connection, too (`Selector.maybeCloseOldestConnection`). But whom kproxy does
+        not read, or does not answer yet, is not idle.
         """
         super().sweep(now_ms)
-        if self._has_failed or not self._is_open():
+        if self._has_failed or self.transport is None or not self._is_open():
             return
         if self._is_awaited and (reason := self._missing()):
             if now_ms - self._opened_ms > self._relay.limits.handshake_deadline_ms:
                 self._expire(reason)
         elif self._times.is_idle(now_ms):
-            if self.may_be_closed:
+            if self.may_be_closed and self.transport.is_reading():
                 self._expire("idle")
             elif self._is_unanswered():
                 self._expire("unanswered")

@@ -384,3 +384,10 @@ async def test_the_answer_of_a_broker_that_has_left_meanwhile_does_not_end_the_s
         # Then
         assert await contact.ask(ask) == "2"
         assert len(second.asked(ApiKey.METADATA)) == 1
+
+
+async def test_what_must_not_be_done_twice_waits_for_nobody_who_is_not_known() -> None:
+    async with one_of_three_brokers(ManualClock()) as (contact, [_, *former]):
+        contact.pass_on()
+        assert await contact.ask(ask, is_repeatable=False) == "1"
+        assert [each.asked(ApiKey.METADATA) for each in former] == [[], []]

@@ -211,13 +211,21 @@ async def test_a_broker_that_was_passed_on_from_comes_after_those_that_are_met_t
         assert await contact.ask_whom(ask) == Answered("2", 2)
 
 
+async def test_two_brokers_that_were_passed_on_from_one_after_the_other_come_after_who_was_known_lately() -> (
+    None
+):
+    async with one_of_three_brokers(ManualClock(), left_count=2) as (contact, _):
+        for answer in ("2", "3"):
+            contact.pass_on()
+            assert await contact.ask(ask) == answer
+
+
 async def test_who_says_nothing_before_the_only_broker_is_waited_for_once_until_some_time_has_passed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(contact_module, "PATIENCE_SECONDS", 0.5)
-    clock = ManualClock()
-    async with one_of_three_brokers(clock) as (contact, [_, *silent]):
+    async with one_of_three_brokers(clock := ManualClock()) as (contact, [_, *silent]):
+        # Given
         for each in silent:
             each.answers[ApiKey.METADATA] = never
 
@@ -234,6 +242,16 @@ async def test_who_says_nothing_before_the_only_broker_is_waited_for_once_until_
 
         # Then
         assert (at_first, later) == ([1, 1], [2, 2])
+
+
+async def test_who_failed_and_answered_since_is_asked_before_the_only_broker_again() -> None:
+    async with one_of_two_bootstrap_servers() as (contact, [only, away]):
+        for down, answer in ((away, "1"), (only, "2")):
+            await down.stop()
+            assert await contact.ask(ask) == answer
+            await down.start()
+        contact.pass_on()
+        assert await contact.ask(ask) == "2"
 
 
 async def test_who_failed_before_the_only_broker_and_is_back_is_asked_before_it_after_some_time() -> None:

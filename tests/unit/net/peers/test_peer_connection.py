@@ -1,12 +1,13 @@
 """A client of another process is served as one of one's own, with what is about share groups alone."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
 
 from kproxy.fleet.peer_hello import Purpose, RelayedClient
 from kproxy.interception.routing import Disposition
-from kproxy.net.peers.peer_connection import PeerRoutes
+from kproxy.net.peers.peer_connection import PeerConnection, PeerRoutes
 from kproxy.net.peers.peer_twin import MORE_API_KEY, PeerTwin
 from kproxy.security.principal import ANONYMOUS
 from kproxy.wire import codecs
@@ -39,6 +40,12 @@ def asked(twin: PeerTwin, request: bytes | Sequence[bytes | memoryview], number:
     answer = TakenAnswer()
     twin.ask([request] if isinstance(request, bytes) else request, answer, correlation_id=number)
     return answer
+
+
+def unread(owner: OwnerUnderTest) -> list[PeerConnection]:
+    """Return the connections of which nothing is read."""
+    connections = [each for each in owner.relay.connections if isinstance(each, PeerConnection)]
+    return [each for each in connections if each.transport is not None and not each.transport.is_reading()]
 
 
 def test_all_apis_about_share_groups_are_served_and_nothing_else_is_known() -> None:
@@ -155,6 +162,47 @@ async def test_a_connection_that_waits_for_its_answer_is_not_idle() -> None:
         # Then
         await until(lambda: bool(answer.ended))
         waiting.abort()
+
+
+async def test_a_connection_that_waited_long_for_its_answer_is_not_idle_when_it_has_it() -> None:
+    async with OwnerUnderTest() as owner:
+        # Given
+        twin = await connected(owner)
+        answer = asked(twin, heartbeat_of("g", 7), 7)
+        await owner.apis.was_asked.wait()
+        (connection,) = owner.relay.connections
+        asked_ms = int(asyncio.get_running_loop().time() * 1000)
+        # The answer is later than the question: time itself is what this is about.
+        await asyncio.sleep(0.2)
+        owner.apis.may_answer.set()
+        await until(lambda: bool(answer.ended))
+
+        # When
+        connection.sweep(asked_ms + owner.relay.limits.client_idle_ms + 100)
+
+        # Then
+        assert not getattr(connection, "transport").is_closing()  # noqa: B009
+        twin.abort()
+
+
+async def test_a_request_that_waits_for_room_does_not_stall() -> None:
+    async with OwnerUnderTest(budget_bytes=150_000) as owner:
+        # Given
+        twins = [await connected(owner) for _ in range(2)]
+        for twin in twins:
+            asked(twin, share_search(1)[:200_000], 1)
+        await until(lambda: len(unread(owner)) == 1)
+        (waiting,) = unread(owner)
+
+        # When
+        waiting.sweep(
+            int(asyncio.get_running_loop().time() * 1000) + 11 * owner.relay.limits.frame_deadline_ms
+        )
+
+        # Then
+        assert not owner.counted.of("connection_errors", "peer", "frame_stalled")
+        for twin in twins:
+            twin.abort()
 
 
 async def test_what_a_client_had_left_is_served_as_such_and_what_it_sent_before_is_not() -> None:
