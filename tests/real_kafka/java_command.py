@@ -17,8 +17,14 @@ QUICK_START_OPTIONS: Final = (
     "-Xshare:auto",
     "-Djava.net.preferIPv4Stack=true",
     "-Djava.awt.headless=true",
+    "-Xlog:disable",
+    "-Xlog:all=warning:stderr",
 )
-"""For short lives on few cores. The first compiler only: a broker under load is slower than a tuned one."""
+"""For short lives on few cores. The first compiler only: a broker under load is slower than a tuned one.
+
+What the JVM itself warns of, as of class data that it cannot use, comes by default between the lines that a tool or a
+member prints.
+"""
 
 RECORDING_SUFFIX: Final = ".recording"
 
