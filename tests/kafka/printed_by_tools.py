@@ -7,6 +7,7 @@ from itertools import product
 from typing import Final
 
 from tests.kafka.administered_groups import Groups
+from tests.kafka.altered_groups import wait_until_altered
 from tests.kafka.printed_words import comparable_lines, relabelled
 from tests.real_kafka import administration
 from tests.real_kafka.administration import unique_name
@@ -77,6 +78,8 @@ class ToolScenario:
     def _run(self, tool: str, arguments: Sequence[str]) -> Printed:
         labels = {name: label for label, name in self._groups.names.items()} | {self._topic: "first"}
         result = self._session.run(tool, ["--bootstrap-server", self._groups.address, *arguments])
+        if tool == CONFIG_COMMAND and result.exit_status == 0:
+            wait_until_altered(self._groups.address, arguments)
         command = " ".join([tool.rpartition(".")[2], *arguments]).replace(self._between, BETWEEN)
         lines = [relabelled(line, labels) for line in (*result.lines, *result.errors.splitlines())]
         return Printed(

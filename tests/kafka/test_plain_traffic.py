@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
+from tests.kafka.altered_groups import wait_until_altered, wait_until_described
 from tests.real_kafka import accounts, administration, kafka_python_clients, tools
 from tests.real_kafka.accounts import values_by_id
 from tests.real_kafka.administration import unique_name
@@ -52,7 +53,8 @@ def test_three_kinds_of_clients_and_a_share_group_produce_and_consume_through_on
     ):
         by_confluent = threads.submit(administration.consume, bootstrap_servers, topic, count)
         by_kafka_python = threads.submit(kafka_python_clients.consume, bootstrap_servers, topic, count)
-        by_member = threads.submit(accounts.receive_values, member, count)
+        # It polls while a JVM starts that produces.
+        by_member = threads.submit(accounts.receive_values, member, count, polls=240)
 
         # When
         threads.submit(administration.produce, bootstrap_servers, topic, values["confluent-kafka"])
@@ -201,6 +203,8 @@ def test_the_configs_of_a_group_are_kproxys_share_keys_and_the_brokers_other_key
     administration.set_group_settings(endpoint.bootstrap_servers, group, settings)
 
     # Then
+    of_broker = {"consumer.session.timeout.ms": settings["consumer.session.timeout.ms"]}
+    wait_until_described(endpoint.cluster.bootstrap_servers, group, of_broker)
     through_kproxy = _group_configs(endpoint.bootstrap_servers, group)
     at_the_broker = _group_configs(endpoint.cluster.bootstrap_servers, group)
     assert through_kproxy["share.record.lock.duration.ms"] == "20000"
@@ -244,6 +248,7 @@ def test_java_sets_and_reads_group_configs_through_kproxy(share_endpoint: Endpoi
     tools.config_command(endpoint.bootstrap_servers, "--alter", *of_group, "--add-config", added)
 
     # Then
+    wait_until_altered(endpoint.bootstrap_servers, ["--alter", *of_group, "--add-config", added])
     described = tools.config_command(endpoint.bootstrap_servers, "--describe", *of_group)
     written = "\n".join(described.lines)
     assert "share.auto.offset.reset=earliest" in written

@@ -15,17 +15,29 @@ def many(count: int) -> tuple[Batch, ...]:
     return tuple((offset, offset, (AVAILABLE, ACKNOWLEDGED)[offset % 2], 1) for offset in range(count))
 
 
+def is_refused_as_too_large(bootstrap_servers: str, topic: str) -> bool:
+    """Tell whether a broker refuses a record of 2000 bytes."""
+    try:
+        administration.produce(bootstrap_servers, topic, ["x" * 2_000])
+    except administration.NotInTime as refused:
+        return "MSG_SIZE_TOO_LARGE" in str(refused)
+    return False
+
+
 def test_a_state_that_is_too_large_is_refused_and_the_slot_serves_on(reference_cluster: KafkaCluster) -> None:
     # Given
     kafka, settings = reference_cluster.bootstrap_servers, state_topic_settings()
     state_topic = str(settings["kproxy.state.topic.name"])
-    topic = administration.create_topic(kafka, unique_name("refused"), partitions=1)
+    topic, probe = (administration.create_topic(kafka, unique_name("refused")) for _ in range(2))
     settings["kproxy.share.coordinator.enable"] = "true"
     with KproxyProcess(kafka, settings=settings) as kproxy:
         kproxy.wait_until_ready()
         with ShareStateClient(kproxy.bootstrap_servers, group=unique_name("refused"), topic=topic) as client:
             client.ask(Initialize(0, 0))
-            administration.set_topic_settings(kafka, state_topic, {"max.message.bytes": "1000"})
+            for refusing in (state_topic, probe):
+                administration.set_topic_settings(kafka, refusing, {"max.message.bytes": "1000"})
+            # The broker applies settings some time after the controller has answered, and in their order.
+            kproxy.wait_until(lambda: is_refused_as_too_large(kafka, probe))
 
             # When
             too_large = request_of(client.group, client.topic_id, [(0, Write(0, 0, 0, 0, many(200)))])

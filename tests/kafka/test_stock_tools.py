@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from tests.kafka.altered_groups import wait_until_altered
 from tests.kafka.printed_by_tools import Printed, ToolScenario
 from tests.real_kafka import accounts, tools
 from tests.real_kafka.administration import unique_name
@@ -124,6 +125,8 @@ def printed_of_mixed_keys(endpoint: ShareEndpoint, session: ToolSession) -> list
     for change in changes:
         for arguments in (["--alter", *change], ["--describe"]):
             result = session.run(tools.CONFIG_COMMAND, [*of_group, *arguments])
+            if result.exit_status == 0:
+                wait_until_altered(endpoint.bootstrap_servers, [*of_group, *arguments])
             lines += [line.replace(group, "group") for line in result.lines]
     return lines
 
