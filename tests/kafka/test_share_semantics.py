@@ -25,6 +25,7 @@ from tests.real_kafka.share_endpoint import (
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,
     KPROXY_WITHOUT_SHARE_GROUPS_QUICK_GROUPS,
+    LONG_LOCK_MS,
     NATIVE,
     SHORT_LOCK_MS,
     EndpointsOfSession,
@@ -272,8 +273,13 @@ def _let_locks_expire(endpoint: ShareEndpoint, start_member: ShareMemberFactory)
         start_member(bootstrap_servers, group=group, topics=[topic]) as first,
         start_member(bootstrap_servers, group=group, topics=[topic]) as second,
     ):
+        first.wait_until_ready()
+        second.wait_until_ready()
         began = time.monotonic()
         at_first = first.poll_until_records()
+        # For the second one: what is locked already stays so for as long as it was to be.
+        lasting = {"share.record.lock.duration.ms": str(LONG_LOCK_MS)}
+        administration.set_group_settings(bootstrap_servers, group, lasting)
         at_second = second.poll_until_records()
         seconds = time.monotonic() - began
         first.acknowledge_all(AcknowledgeType.ACCEPT)

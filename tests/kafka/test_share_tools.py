@@ -20,6 +20,7 @@ from tests.real_kafka.share_endpoint import (
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,
     EndpointsOfSession,
+    ShareEndpoint,
 )
 from tests.real_kafka.share_members import ConfluentShareMember
 from tests.real_kafka.tools import JsonEvent, VerifiableShareConsumer
@@ -27,6 +28,8 @@ from tests.real_kafka.tools import JsonEvent, VerifiableShareConsumer
 RECORDS: Final = 96
 """Over all partitions of a topic."""
 CONSUMERS: Final = 3
+PARTITIONS: Final = 8
+"""Of the topic that they share."""
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def test_three_verifiable_share_consumers_get_every_record_once_between_them(
     # Given
     endpoint = share_endpoint(behind)
     bootstrap_servers = endpoint.bootstrap_servers
-    topic, group = endpoint.new_topic(partitions=8), endpoint.new_group()
+    topic, group = endpoint.new_topic(partitions=PARTITIONS), endpoint.new_group()
 
     # When
     with ExitStack() as stack:
@@ -75,16 +78,18 @@ def test_three_verifiable_share_consumers_get_every_record_once_between_them(
             stack.enter_context(VerifiableShareConsumer(bootstrap_servers, topic=topic, group=group))
             for _ in range(CONSUMERS)
         ]
-        with ThreadPoolExecutor() as threads:
-            list(threads.map(lambda consumer: consumer.events_until(bool), consumers))
-        produced = accounts.produce_to_every_partition(bootstrap_servers, topic, partitions=8, each=12)
+        # What a client drops at a rebalance is locked for longer than is waited here.
+        _wait_until_all_have_partitions(endpoint, group)
+        produced = accounts.produce_to_every_partition(
+            bootstrap_servers, topic, partitions=PARTITIONS, each=RECORDS // PARTITIONS
+        )
         seen = _events_until_all_is_acknowledged(consumers, RECORDS)
 
     # Then
     assert Counter(_received_values(seen)) == Counter(produced.values())
     assert sum(map(_acknowledged_count, seen)) == RECORDS
     received, last = received_after_the_end(
-        ConfluentShareMember, bootstrap_servers, group=group, topic=topic, partitions=8
+        ConfluentShareMember, bootstrap_servers, group=group, topic=topic, partitions=PARTITIONS
     )
     assert received == last
 
@@ -161,6 +166,19 @@ def test_what_the_console_share_consumer_releases_is_delivered_again(
     assert list(result.lines) == list(produced.values())
     assert accounts.values_by_id(again) == produced
     assert min(record.delivery_count for record in again) == 2
+
+
+def _wait_until_all_have_partitions(endpoint: ShareEndpoint, group: str) -> None:
+    """Return when each of the consumers has been told of partitions of its own, and all are shared out."""
+    assert endpoint.kproxy is not None
+    kproxy = endpoint.kproxy
+
+    def are_shared_out() -> bool:
+        members = kproxy.group_item(group).get("members", ())
+        shares = [sum(len(topic["partitions"]) for topic in member["assignment"]) for member in members]
+        return len(shares) == CONSUMERS and all(shares) and sum(shares) == PARTITIONS
+
+    kproxy.wait_until(are_shared_out)
 
 
 def _events_until_all_is_acknowledged(

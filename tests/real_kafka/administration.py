@@ -78,8 +78,11 @@ def produce(
     partition: int = 0,
     client_settings: ClientSettings | None = None,
 ) -> list[int]:
-    """Produce `values` to one partition, each acknowledged by all replicas; their offsets in order."""
-    producer = Producer({**_settings(bootstrap_servers, client_settings), "acks": "all", "linger.ms": 5})
+    """Produce `values` to one partition, each acknowledged by all replicas; their offsets in order.
+
+    They are one batch, unless they are too many: the flush behind the last one ends the lingering.
+    """
+    producer = Producer({**_settings(bootstrap_servers, client_settings), "acks": "all", "linger.ms": 5_000})
     return produce_with(producer, topic, values, partition=partition)
 
 

@@ -110,8 +110,10 @@ def consume_together(
     """Let all members poll, acknowledge by `rule` and commit, until the deliveries so far are enough.
 
     Each member finishes the batch it has, so there may be more deliveries than enough. Raises `NotConsumed`
-    when the time is over, and whatever a member failed with.
+    when the time is over, which begins when all clients are there, and whatever a member failed with.
     """
+    for member in members:
+        member.wait_until_ready()
     deliveries: list[Delivery] = []
     stop = threading.Event()
     with ThreadPoolExecutor(len(members), thread_name_prefix="member") as threads:

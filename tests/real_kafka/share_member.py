@@ -115,7 +115,11 @@ class ShareMember(Child):
         return self._polled
 
     def poll_until_records(self, *, timeout_ms: int = 30_000) -> list[ReceivedRecord]:
-        """The records of the first poll that has any; raises `ChildTimedOut` when none has in time."""
+        """The records of the first poll that has any; raises `ChildTimedOut` when none has in time.
+
+        Its time begins when the client is there.
+        """
+        self.wait_until_ready()
         deadline = time.monotonic() + timeout_ms / 1000
         while time.monotonic() < deadline:
             if records := self.poll():
