@@ -4,16 +4,17 @@ import json
 import os
 import subprocess
 import sys
+import time
 import warnings
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from kproxy.wire.records import Record
 from tests.in_memory.written_log import a_claim, a_snapshot, a_tombstone, an_update
 from tests.real_kafka.administration import create_topic, produce, set_group_settings, unique_name
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
-from tests.real_kafka.raw_share_member import RawShareMember
+from tests.real_kafka.raw_share_member import NOT_YET, RawShareMember
 
 # It reads its schemas, while it is imported, in a way that Python 3.11 warns about.
 with warnings.catch_warnings():
@@ -22,6 +23,7 @@ with warnings.catch_warnings():
 
 RECORDS = (a_claim(), a_snapshot(), an_update(), a_tombstone())
 ACCEPT = 1
+COORDINATOR_SECONDS = 30.0
 UNKNOWN = Record(b"\x00\x09", b"?")
 
 
@@ -55,10 +57,21 @@ def run(bootstrap_servers: str, *arguments: str) -> subprocess.CompletedProcess[
 
 
 def wait_for_a_group_coordinator(bootstrap_servers: str) -> None:
-    """Return when the cluster has its offsets topic: until then heartbeats are told to come again."""
+    """Return when the cluster has its offsets topic: until then heartbeats are told to come again.
+
+    The broker is named as the coordinator some time before it has loaded what it coordinates.
+    """
     consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": unique_name("first")})
+    deadline = time.monotonic() + COORDINATOR_SECONDS
     try:
-        consumer.committed([TopicPartition("any", 0)], timeout=30)
+        while True:
+            try:
+                consumer.committed([TopicPartition("any", 0)], timeout=COORDINATOR_SECONDS)
+            except KafkaException as refusal:
+                if refusal.args[0].code() not in NOT_YET or time.monotonic() > deadline:
+                    raise
+            else:
+                return
     finally:
         consumer.close()
 
@@ -130,7 +143,7 @@ def test_who_acknowledged_what_stands_in_the_log_of_a_running_kproxy(reference_c
             kproxy.broker_addresses[1], group=group, topic=topic, member_id="alice"
         ) as member:
             member.join()
-            while not member.fetch()[0].acquired_records:
+            while not any(data.acquired_records for data in member.fetch()):
                 pass
             member.acknowledge(2, 4, ACCEPT)
 

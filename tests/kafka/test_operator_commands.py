@@ -74,12 +74,13 @@ def holding_all(operated: Operated) -> Iterator[tuple[KproxyProcess, RawShareMem
     produce(brokers, operated.topic, [str(number) for number in range(10)])
     with KproxyProcess(brokers, settings=operated.settings) as kproxy:
         kproxy.wait_until_ready()
-        earliest = {"share.auto.offset.reset": "earliest"}
-        set_group_settings(kproxy.bootstrap_servers, operated.group, earliest)
+        # Several commands run while alice holds them.
+        chosen = {"share.auto.offset.reset": "earliest", "share.record.lock.duration.ms": "60000"}
+        set_group_settings(kproxy.bootstrap_servers, operated.group, chosen)
         address = kproxy.broker_addresses[1]
         with RawShareMember(address, group=operated.group, topic=operated.topic, member_id="alice") as member:
             member.join()
-            while not member.fetch()[0].acquired_records:
+            while not any(data.acquired_records for data in member.fetch()):
                 pass
             yield kproxy, member
             # First, so that its member leaves nothing behind.

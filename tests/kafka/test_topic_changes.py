@@ -28,7 +28,7 @@ from tests.real_kafka.share_endpoint import (
     ShareEndpoint,
 )
 
-DEADLINE_SECONDS: Final = 5.0
+DEADLINE_SECONDS: Final = 30.0
 SETTLED_SECONDS: Final = 60.0
 ANSWER_SECONDS: Final = 30.0
 PAUSE_SECONDS: Final = 0.05
@@ -77,7 +77,8 @@ class Scene:
         self._member_epoch = member.join().member_epoch
         self._assigned: list[int] = []
         self._next_offset = 0
-        self.fetched = member.fetch(max_wait_ms=5_000)
+        while not any(data.acquired_records for data in member.fetch(max_wait_ms=5_000)):
+            pass
 
     def assigned_partitions(self) -> list[int]:
         """The partitions that the member has been told of, after one more heartbeat."""
@@ -101,6 +102,10 @@ class Scene:
 @contextmanager
 def a_member_with_records(endpoint: ShareEndpoint) -> Iterator[Scene]:
     topic, group = endpoint.new_topic(), endpoint.new_group()
+    # It says nothing while it fetches, and while topics change.
+    administration.set_group_settings(
+        endpoint.bootstrap_servers, group, {"share.session.timeout.ms": "45000"}
+    )
     administration.produce(endpoint.bootstrap_servers, topic, [str(number) for number in range(RECORDS)])
     assert endpoint.kproxy is not None
     [address] = endpoint.kproxy.broker_addresses.values()

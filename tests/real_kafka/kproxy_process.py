@@ -217,6 +217,10 @@ class KproxyProcess(Child):
         """The item of `/api/v1/groups/{group}`. Raises OSError while the admin port is not bound."""
         return self._ask(f"/api/v1/groups/{group}").items[0]
 
+    def sessions(self, group: str) -> tuple[Mapping[str, Any], ...]:
+        """The items of `/api/v1/sessions?group={group}`. Raises OSError while the admin port is not bound."""
+        return self._ask(f"/api/v1/sessions?group={group}").items
+
     def lags(self, group: str) -> Mapping[int, int | None]:
         """The lag of each share-partition of a group with one topic, by partition; None where it is not known now.
 
