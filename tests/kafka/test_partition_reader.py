@@ -7,7 +7,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.api_keys import ApiKey
-from tests.event_loops import BOTH_LOOPS, run
+from tests.event_loops import BOTH_LOOPS, new_loop, run
 from tests.in_memory.partition_reader_contract import PARTITION_READER_CONTRACT, ReaderWorld, extents
 from tests.real_kafka import backing_topics
 from tests.real_kafka.backing_topics import backing_topic, looking_at
@@ -15,6 +15,7 @@ from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.everyday import for_soak
 
 VERSIONS = ("4.3.1", "3.9.2", "2.8.2")
+LIMIT_WITH_A_BROKER_STOPPED_SECONDS = 120.0
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -99,7 +100,8 @@ def test_reads_follow_the_leader_when_it_moves(version: str) -> None:
                 assert after.leader_id != before.leader_id
                 assert after.leader_epoch > before.leader_epoch
 
-        run(scenario())
+        with new_loop("asyncio") as loop:
+            loop.run(scenario(), at_least_seconds=LIMIT_WITH_A_BROKER_STOPPED_SECONDS)
 
 
 @pytest.mark.soak

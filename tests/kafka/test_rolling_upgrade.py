@@ -19,6 +19,13 @@ from tests.misfortunes.gaps import longest_gap
 from tests.real_kafka import administration
 from tests.real_kafka.acceptances import Acceptances
 from tests.real_kafka.accepter import QUICK_CLIENTS, Accepter
+from tests.real_kafka.acquisitions import (
+    FILE_VARIABLE,
+    NOTING_MODULE,
+    Acquisition,
+    last_acquired_at,
+    read_acquisitions,
+)
 from tests.real_kafka.administration import unique_name
 from tests.real_kafka.builds import Build, NoEarlierBuild, earlier_build, this_build
 from tests.real_kafka.cluster import KafkaCluster
@@ -69,6 +76,7 @@ class Fleet:
     seats: Sequence[KproxyPorts]
     settings: dict[str, str | int]
     lives: ExitStack
+    folder: Path
     kproxies: dict[int, KproxyProcess] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     """What the processes that were replaced had logged as errors."""
@@ -79,7 +87,8 @@ class Fleet:
             self.cluster.bootstrap_servers,
             node_ids=self.cluster.node_ids,
             settings=self.settings,
-            environment=build.environment,
+            environment={**build.environment, FILE_VARIABLE: str(self._notes(seat))},
+            module=NOTING_MODULE,
             ports=self.seats[seat],
         )
         self.kproxies[seat] = self.lives.enter_context(kproxy)
@@ -92,6 +101,13 @@ class Fleet:
         self.errors += [str(line) for line in kproxy.log_events(level="error")]
         kproxy.stop()
         return status
+
+    def acquisitions(self) -> list[Acquisition]:
+        """Which records became somebody's, by the word of every process that was."""
+        return [noted for seat in range(SEATS) for noted in read_acquisitions(self._notes(seat))]
+
+    def _notes(self, seat: int) -> Path:
+        return self.folder / f"acquisitions-{seat}"
 
     def wait_until_shared_out(self) -> None:
         """Return when both serve some slots, and each slot is served once; raises AssertionError."""
@@ -118,12 +134,12 @@ class Group:
 
 
 @contextmanager
-def fleet_of(cluster: KafkaCluster, build: Build) -> Iterator[Fleet]:
+def fleet_of(cluster: KafkaCluster, build: Build, folder: Path) -> Iterator[Fleet]:
     """Yield two processes of a build that have shared out the slots."""
     with ExitStack() as stack:
         seats = [stack.enter_context(KproxyPorts(cluster.node_ids)) for _ in range(SEATS)]
         lives = stack.enter_context(ExitStack())
-        fleet = Fleet(cluster, seats, {**QUICK_HEARTBEATS, **state_topic_settings()}, lives)
+        fleet = Fleet(cluster, seats, {**QUICK_HEARTBEATS, **state_topic_settings()}, lives, folder)
         for seat in range(SEATS):
             fleet.begin(seat, build)
         fleet.wait_until_shared_out()
@@ -205,7 +221,10 @@ def test_a_fleet_is_upgraded_and_taken_back_under_load_and_nothing_is_lost_or_un
     assert str(tmp_path) in old.version()
     assert str(tmp_path) not in new.version()
     print(f"from {old.name}: {old.version()}\nto   {new.name}: {new.version()}")
-    with fleet_of(kafka_cluster(REFERENCE.version), old) as fleet, at_work(fleet, tmp_path) as (load, groups):
+    with (
+        fleet_of(kafka_cluster(REFERENCE.version), old, tmp_path) as fleet,
+        at_work(fleet, tmp_path) as (load, groups),
+    ):
         wait_for_answers(groups, since=time.monotonic())
         quiet_since = time.monotonic()
         time.sleep(QUIET_SECONDS)
@@ -233,7 +252,9 @@ def test_a_fleet_is_upgraded_and_taken_back_under_load_and_nothing_is_lost_or_un
             )
         )
         load.require_in_order(load.read_log(), may_be_answered_late=True)
-        assert delivered_after_its_answer(receipts, load.answers()) == []
+        acquired_at = last_acquired_at(fleet.acquisitions(), load.names_by_id())
+        assert {receipt.record for receipt in receipts} <= acquired_at.keys()
+        assert delivered_after_its_answer(receipts, load.answers(), acquired_at) == []
         assert load.restarts() == []
         assert [each.exit_status for each in replacements] == [0] * len(replacements)
         assert max(gap for each in replacements for gap in each.gaps_seconds) < LONGEST_GAP_SECONDS

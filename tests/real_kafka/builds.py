@@ -24,7 +24,7 @@ class NoEarlierBuild(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """The code of a commit. `environment` lets `python -m kproxy` run it."""
+    """The code of a commit. `environment` lets `python -m kproxy` run it, and modules of these tests."""
 
     name: str
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -57,8 +57,9 @@ def earlier_build(folder: Path) -> Build:
     )
     with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
         files.extractall(folder, filter="data")
-    # The folder that a process runs in comes first otherwise, and this checkout is there.
-    return Build(f"{name} ({commit})", {"PYTHONPATH": str(folder), "PYTHONSAFEPATH": "1"})
+    # The folder that a process runs in comes first otherwise, and this checkout is there: it has the tests' modules.
+    path = os.pathsep.join([str(folder), str(PROJECT_ROOT)])
+    return Build(f"{name} ({commit})", {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"})
 
 
 def _newest_tag() -> str:
