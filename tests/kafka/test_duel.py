@@ -22,6 +22,7 @@ from tests.real_kafka.faulty_forwarder import FaultyForwarder
 from tests.real_kafka.kproxy_fleet import KproxyFleet, group_in_slot, slot_of
 from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
 from tests.real_kafka.log_reading import PartitionLog
+from tests.real_kafka.logged_errors import logged_errors
 from tests.real_kafka.node_settings import CLIENT_LISTENER
 from tests.real_kafka.raw_share_member import RawShareMember
 
@@ -107,7 +108,7 @@ def test_what_a_frozen_owner_had_acknowledged_does_not_count_once_another_one_ha
             _accept_the_rest(fleet, here)
             _require_same_state(fleet, here)
             assert _late_records(here) == [late_count, 0]
-            _require_no_errors(fleet)
+            assert logged_errors(*fleet.kproxies) == []
 
 
 def test_a_late_record_of_the_groups_topic_is_not_what_compaction_leaves() -> None:
@@ -129,7 +130,7 @@ def test_a_late_record_of_the_groups_topic_is_not_what_compaction_leaves() -> No
             fleet.wait_until_shared_out()
             _compact(fleet, here)
             assert _locks(here) == {FROM_THE_NEXT_ONE}
-            _require_no_errors(fleet)
+            assert logged_errors(*fleet.kproxies) == []
 
 
 @contextmanager
@@ -146,12 +147,6 @@ def _next_owner(here: Scene, old: KproxyProcess, *, held: str) -> Iterator[Kprox
 def _let_land(here: Scene, old: KproxyProcess) -> None:
     here.forwarder.release()
     old.resume()
-
-
-def _require_no_errors(fleet: KproxyFleet) -> None:
-    """A process that was frozen for long finds that it has not heard of its brokers."""
-    errors = [line for each in fleet.kproxies for line in each.log_events(level="error")]
-    assert [line for line in errors if line["event"] != "backing_cluster_lost"] == []
 
 
 def _kproxy(scene: Scene) -> KproxyProcess:

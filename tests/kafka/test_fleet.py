@@ -18,6 +18,7 @@ from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.consumption import Delivery, accept, consume_together, settled
 from tests.real_kafka.kproxy_fleet import KproxyFleet, group_in_slot, kproxy_fleet
 from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.logged_errors import logged_errors
 from tests.real_kafka.session_clusters import ClusterOfSession
 from tests.real_kafka.share_member import AcknowledgeType, ShareMember
 from tests.real_kafka.share_members import MEMBER_KINDS
@@ -64,8 +65,7 @@ def test_each_record_of_three_groups_and_of_one_shared_by_all_is_accepted_once(t
         assert misaccounted(each.deliveries, each.produced) == {}
     assert {delivery.member for delivery in work[shared].deliveries} == {0, 1, 2}, "each process had some"
     assert [three.owner_of(group) for group in groups] == three.kproxies
-    for kproxy in three.kproxies:
-        assert kproxy.log_events(level="error") == []
+    assert logged_errors(*three.kproxies) == []
 
 
 @pytest.mark.soak
@@ -103,8 +103,8 @@ def test_two_kproxies_that_speak_mutual_tls_are_one(kafka_cluster: ClusterOfSess
 
         # Then
         assert misaccounted(work.deliveries, work.produced) == {}
+        assert logged_errors(*fleet.kproxies) == []
         for kproxy in fleet.kproxies:
-            assert kproxy.log_events(level="error") == []
             roles = {certificate["role"] for certificate in kproxy.status()["certificates"]}
             assert roles == {"fleet", "fleet_trust"}
 
@@ -206,7 +206,7 @@ def test_a_second_fleet_with_the_same_topics_is_refused_and_the_first_one_undist
     with Steadfast(three.cluster, first, three.new_group_of(first)) as member:
         member.accept_one()
     assert [kproxy.owned_slots() for kproxy in three.kproxies] == owned
-    assert [line for kproxy in three.kproxies for line in kproxy.log_events(level="error")] == []
+    assert logged_errors(*three.kproxies) == []
 
 
 @pytest.mark.soak
