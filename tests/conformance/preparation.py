@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final
+from uuid import uuid4
 
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.api_keys import ApiKey
@@ -80,8 +81,6 @@ NOT_YET: Final = frozenset(
     }
 )
 """What a broker says until the topic of its coordinator exists and is loaded."""
-SETTLING_SECONDS: Final = 0.05
-"""A broker shows a configuration some moments before it goes by it."""
 ALL_REPLICAS: Final = -1
 TIMEOUT_MS: Final = 30_000
 
@@ -167,6 +166,20 @@ def is_known(connection: RawConnection, name: str) -> bool:
 
 def alter_group_configs(connection: RawConnection, group: str, values: Mapping[str, str]) -> None:
     """Set configurations of a group; the broker goes by them when this returns."""
+    _alter_and_see(connection, group, values)
+    wait_until_applied(connection)
+
+
+def wait_until_applied(connection: RawConnection) -> None:
+    """Return when the broker goes by every configuration that it shows.
+
+    It shows a change some moments before it goes by it, and the next one when it goes by those before.
+    """
+    _alter_and_see(connection, f"nobody-{uuid4()}", {"share.auto.offset.reset": "earliest"})
+
+
+def _alter_and_see(connection: RawConnection, group: str, values: Mapping[str, str]) -> None:
+    """Set configurations of a group; the broker shows them when this returns."""
     configs = [AlterableConfig(name=key, config_operation=SET, value=value) for key, value in values.items()]
     resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=group, configs=configs)
     request = IncrementalAlterConfigsRequest(resources=[resource])
@@ -180,7 +193,6 @@ def alter_group_configs(connection: RawConnection, group: str, values: Mapping[s
     while values.items() - described_group_configs(connection, group, list(values)).items():
         assert time.monotonic() < deadline, f"group {group} does not show {values}"
         time.sleep(0.02)
-    time.sleep(SETTLING_SECONDS)
 
 
 def described_group_configs(connection: RawConnection, group: str, keys: Sequence[str]) -> dict[str, str]:

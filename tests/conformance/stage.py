@@ -21,7 +21,7 @@ BY_CHANCE_SIDE_BY_SIDE: Final = 72
 FIRST_BY_CHANCE: Final = 1_000
 """The numbers of what is no case of a list."""
 PATIENCE_SECONDS: Final = 240.0
-MOST_PLAYS: Final = 3
+MOST_PLAYS: Final = 6
 """Of one scenario, when the machine was too slow for it."""
 
 

@@ -24,6 +24,9 @@ OF_EACH_KIND: Final = 3
 """Scripts of one example; all kinds are played at once, so that they wait together."""
 SOAK_SECONDS: Final = 10_800
 
+pytestmark = pytest.mark.timeout(900)
+"""The stage is built within the first test, which then waits for an outcome of its own (`stage.PATIENCE_SECONDS`)."""
+
 
 class AnswersDiffer(AssertionError):
     """kproxy did not answer as Kafka did."""

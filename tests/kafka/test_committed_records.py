@@ -4,9 +4,11 @@ import pytest
 from click.testing import CliRunner
 
 from kproxy.cli.main import cli
+from tests.conformance import preparation
 from tests.real_kafka import administration
 from tests.real_kafka.accounts import receive_values
 from tests.real_kafka.everyday import clients_behind
+from tests.real_kafka.raw_connection import RawConnection
 from tests.real_kafka.raw_share_member import RawShareMember
 from tests.real_kafka.share_endpoint import (
     KPROXY_OLDEST,
@@ -28,8 +30,13 @@ beside_the_reference = pytest.mark.parametrize("behind", [KPROXY_REFERENCE, NATI
 
 
 def configure(endpoint: ShareEndpoint, group: str, isolation: str) -> None:
-    """Say which records a group is given from now on."""
-    administration.set_group_settings(endpoint.bootstrap_servers, group, {ISOLATION: isolation})
+    """Say which records a group is given from now on; a stock broker answers before it goes by that."""
+    settings = {ISOLATION: isolation}
+    if endpoint.kproxy is None:
+        with RawConnection(endpoint.bootstrap_servers) as broker:
+            preparation.alter_group_configs(broker, group, settings)
+    else:
+        administration.set_group_settings(endpoint.bootstrap_servers, group, settings)
 
 
 def a_producer(endpoint: ShareEndpoint, topic: str) -> TransactionalProducer:

@@ -204,16 +204,16 @@ def an_acknowledgement_for_an_unknown_topic_is_refused_for_it_alone(play: Play) 
 
 @case(53)
 def a_renewed_lock_ends_one_duration_after_its_renewal(play: Play) -> None:
-    configs = {**EARLIEST, "share.record.lock.duration.ms": "2000"}
+    configs = {**EARLIEST, "share.record.lock.duration.ms": "6000"}
     topic = play.topic()
     group = play.group(topic, configs=configs)
     keeper, waiting = group.member("keeper"), group.member("waiting")
     play.produce_batches(topic, 3)
     assert acquired(keeper.fetch()) == [(0, 2, 1)]
-    waiting.fetch(terms=replace(BRIEF, max_wait_ms=1_600))
+    waiting.fetch(terms=replace(BRIEF, max_wait_ms=4_000))
     renewed = keeper.fetch(ack(0, 2, RENEW), terms=RENEWING)
     assert acknowledge_errors(renewed) == [ErrorCode.NONE]
-    assert acquired(waiting.fetch(terms=replace(BRIEF, max_wait_ms=1_200))) == []
+    assert acquired(waiting.fetch(terms=replace(BRIEF, max_wait_ms=3_000))) == []
     assert acquired(waiting.fetch_records()) == [(0, 2, 2)]
 
 

@@ -15,7 +15,7 @@ MOST_MEMBERS: Final = 200
 """What `group.share.max.size` is by default."""
 FEWEST_KEPT: Final = 3
 """Of five partitions, when two members become three; ties are broken as a hash set has it."""
-SESSION_TIMEOUT_MS: Final = 1_500
+SESSION_TIMEOUT_MS: Final = 5_000
 FUTURE_SECONDS: Final = 30.0
 
 

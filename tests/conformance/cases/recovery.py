@@ -42,7 +42,7 @@ ADMIN_SECONDS: Final = 30.0
 LATE_EPOCH: Final = 50
 UPDATES_PER_SNAPSHOT: Final = 500
 SNAPSHOT_KEY, UPDATE_KEY = 0, 1
-THREE_SECONDS: Final = {**EARLIEST, "share.record.lock.duration.ms": "3000"}
+LOCKED_FOR_A_WHILE: Final = {**EARLIEST, "share.record.lock.duration.ms": "10000"}
 AVAILABLE, ACKNOWLEDGED = 0, 2
 QUOTA_BYTES_PER_SECOND: Final = 10_000
 BIG: Final = 20_000
@@ -98,7 +98,7 @@ def who_does_not_lead_says_who_does_and_has_nothing_to_acknowledge(play: Play) -
 @case(50, ground=Ground.RESTARTED)
 def what_could_not_be_written_is_held_as_before_until_its_lock_ends(play: Play) -> None:
     topic = play.topic()
-    group = play.group(topic, configs=THREE_SECONDS)
+    group = play.group(topic, configs=LOCKED_FOR_A_WHILE)
     holder, other = group.member("holder"), group.member("other")
     play.produce_batches(topic, 3)
     assert acquired(holder.fetch()) == [(0, 2, 1)]

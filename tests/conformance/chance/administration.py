@@ -22,7 +22,7 @@ from tests.conformance.membership import Membership, settle
 from tests.conformance.scenario import Play
 
 LOADING_SECONDS: Final = 5.0
-UNLOADING_SECONDS: Final = 0.5
+UNLOADING_SECONDS: Final = 2.0
 """A connection that was closed is noticed, what its member held is released, and that is written."""
 
 
@@ -117,7 +117,7 @@ class GroupUnderAdministration:
                 lambda: preparation.is_group_config(self._play.helper, self._group_id, key, value),
                 what=f"{self._group_id} shows {key}={value}",
             )
-            time.sleep(preparation.SETTLING_SECONDS)
+            preparation.wait_until_applied(self._play.helper)
         return error_code
 
     # ---- admin clients

@@ -35,10 +35,10 @@ AT_ONCE: Final = replace(BRIEF, max_wait_ms=100)
 """For records that are there."""
 LOCK_DURATION: Final = "share.record.lock.duration.ms"
 RECORD_LOCKS: Final = "share.partition.max.record.locks"
-SHORT_LOCK_MS: Final = 1_500
-QUICK_SECONDS: Final = 1.2
+SHORT_LOCK_MS: Final = 3_000
+QUICK_SECONDS: Final = 2.4
 """What is done under short locks is done within this, or it is not certain which of them had ended."""
-SHORT_LOCK_SECONDS: Final = 2.0
+SHORT_LOCK_SECONDS: Final = 4.0
 """After this long a short lock has ended, and what became of the record is written."""
 
 
