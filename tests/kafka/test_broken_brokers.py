@@ -24,7 +24,7 @@ from tests.real_kafka.share_members import MEMBER_KINDS, ConfluentShareMember, S
 
 METADATA_VERSION: Final = 12
 SERVICE_UNAVAILABLE: Final = 503
-LOST_SECONDS: Final = 15.0
+LOST_SECONDS: Final = 30.0
 """How long it may take at most until it is seen that Kafka is gone: 10 s are promised, and this machine may be busy."""
 
 every_client = pytest.mark.parametrize("start_member", MEMBER_KINDS.values(), ids=MEMBER_KINDS)

@@ -216,27 +216,27 @@ def test_the_command_prints_its_address_and_ends_well_on_a_signal() -> None:
 
 def test_a_cluster_on_a_chosen_port_finds_its_data_again(tmp_path: Path) -> None:
     # Given
-    with ReservedPort() as free:
-        port = free.number
     data = tmp_path / "kafka"
-    command: list[str | Path] = [Path(sys.executable), "-m", "tests.real_kafka"]
-    command += [f"--port={port}", f"--keep-data={data}"]
-    with Child("make kafka", command) as first:
-        address = first.next_line(timeout_seconds=60)
-        topic = administration.create_topic(address, unique_name("kept"))
-        administration.produce(address, topic, ["before the end"])
-        os.kill(first.process_id, signal.SIGINT)
-        first.wait(timeout_seconds=60)
+    # To the end, so that nobody else gets the port before it is listened on, or between both times.
+    with ReservedPort() as port:
+        command: list[str | Path] = [Path(sys.executable), "-m", "tests.real_kafka"]
+        command += [f"--port={port.number}", f"--keep-data={data}"]
+        with Child("make kafka", command) as first:
+            address = first.next_line(timeout_seconds=60)
+            topic = administration.create_topic(address, unique_name("kept"))
+            administration.produce(address, topic, ["before the end"])
+            os.kill(first.process_id, signal.SIGINT)
+            first.wait(timeout_seconds=60)
 
-    # When
-    with Child("make kafka", command) as second:
-        address_again = second.next_line(timeout_seconds=60)
-        consumed = administration.consume(address_again, topic, 1)
-        os.kill(second.process_id, signal.SIGINT)
-        second.wait(timeout_seconds=60)
+        # When
+        with Child("make kafka", command) as second:
+            address_again = second.next_line(timeout_seconds=60)
+            consumed = administration.consume(address_again, topic, 1)
+            os.kill(second.process_id, signal.SIGINT)
+            second.wait(timeout_seconds=60)
 
     # Then
-    assert address == address_again == f"127.0.0.1:{port}"
+    assert address == address_again == port.address
     assert consumed == ["before the end"]
     assert f"leaves its data in {data}" in second.errors()
 

@@ -19,6 +19,8 @@ from tests.real_kafka.fleet_process import FleetProcess
 from tests.worlds.fleet_members import SLOT_COUNT, a_fleet
 
 AS_SHIPPED: Final = {"group.initial.rebalance.delay.ms": 3_000}
+PATIENCE_SECONDS: Final = 30.0
+"""Half of the session that nobody may wait for (`fleet_process.LIMITS`)."""
 
 
 @pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
@@ -55,21 +57,21 @@ def test_who_is_killed_and_started_again_waits_for_no_session(
             for name in ("first", "second", "third")
         )
         first.begin()
-        first.until_it_serves(SLOT_COUNT, "provisional", timeout_seconds=30)
+        first.until_it_serves(SLOT_COUNT, "provisional", timeout_seconds=PATIENCE_SECONDS)
 
         # When
         first.kill()
         began = time.perf_counter()
         second.begin()
-        second.until_it_serves(SLOT_COUNT, "provisional", timeout_seconds=10)
+        second.until_it_serves(SLOT_COUNT, "provisional", timeout_seconds=PATIENCE_SECONDS)
         again = time.perf_counter() - began
-        second.until_it_serves(SLOT_COUNT, "settled", timeout_seconds=30)
+        second.until_it_serves(SLOT_COUNT, "settled", timeout_seconds=PATIENCE_SECONDS)
         second.kill()
         began = time.perf_counter()
         third.begin()
 
         # Then
-        third.until_it_serves(SLOT_COUNT, "settled", timeout_seconds=10)
+        third.until_it_serves(SLOT_COUNT, "settled", timeout_seconds=PATIENCE_SECONDS)
         once_more = time.perf_counter() - began
     with capsys.disabled():
         print(

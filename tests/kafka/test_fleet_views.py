@@ -21,7 +21,7 @@ from tests.real_kafka.kproxy_process import STATE_TOPIC_PARTITIONS, KproxyProces
 from tests.real_kafka.raw_share_member import RawShareMember
 
 GROUPS: Final = 6
-PATIENCE_SECONDS: Final = 20.0
+PATIENCE_SECONDS: Final = 40.0
 GOING_ON: Final = frozenset(
     {
         "idleMs",

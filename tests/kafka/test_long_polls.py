@@ -136,7 +136,8 @@ def test_a_fetch_for_which_nothing_comes_is_answered_empty_when_its_time_is_up(
     topic, group = endpoint.new_topic(), endpoint.new_group()
     with RawShareMember(endpoint.bootstrap_servers, group=group, topic=topic) as member:
         member.join()
-        member.fetch(max_wait_ms=1_000)  # long enough for the share-partition to be loaded, and named
+        while not member.fetch(max_wait_ms=100):  # until the share-partition is loaded, and named
+            pass
         began = time.monotonic()
 
         # When

@@ -121,7 +121,11 @@ def _follower_fetching(ground: Ground) -> None:
         "fetch.max.bytes": 100_000,
         "message.max.bytes": 100_000,
     }
-    consumed = _consume(ground, topic, len(sent), settings, until=lambda: received.get(str(follower), 0) > 0)
+
+    def is_all_told() -> bool:
+        return sum(received.values()) > FOLLOWED_BYTES
+
+    consumed = _consume(ground, topic, len(sent), settings, until=is_all_told)
     expect_values(_values_of(consumed), sent)
     expect(
         received.get(str(follower), 0) > FOLLOWED_BYTES / 2,
