@@ -24,7 +24,7 @@ from tests.misfortunes.kept_story import keep_story
 from tests.misfortunes.load import LOCK_SECONDS, Load, under_load
 from tests.real_kafka import jars
 from tests.real_kafka.accepter import RecordId
-from tests.real_kafka.acquisitions import last_acquired_at
+from tests.real_kafka.acquisitions import times_of_acquisition
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.expiring_producers import EXPIRING_PRODUCERS
 from tests.real_kafka.versions import REFERENCE, release_of
@@ -106,13 +106,14 @@ def _happen(name: str, fleet: Fleet, load: Load, chance: Random, story: gaps.Sto
 def _require_order(fleet: Fleet, load: Load, story: gaps.Story) -> None:
     logs = load.acceptances.read_log()
     acquisitions = [each for kproxy in fleet.kproxies for each in kproxy.acquisitions()]
-    acquired_at = last_acquired_at(acquisitions, load.acceptances.names_by_id())
+    acquired_at = times_of_acquisition(acquisitions, load.acceptances.names_by_id())
+    last_acquired_at = {record: times[-1] for record, times in acquired_at.items()}
     receipts = [receipt for accepter in load.acceptances.accepters for receipt in accepter.received]
     try:
         load.acceptances.require_in_order(logs, may_be_answered_late=True)
         _require_none(
             "was delivered after its answer",
-            checks.delivered_after_its_answer(receipts, load.acceptances.answers(), acquired_at),
+            checks.delivered_after_its_answer(receipts, load.acceptances.answers(), last_acquired_at),
         )
         claimed_at = load.acceptances.claimed_at(logs)
         held = checks.held_by_two_at_once(
@@ -120,6 +121,7 @@ def _require_order(fleet: Fleet, load: Load, story: gaps.Story) -> None:
             unquiet=story.unquiet,
             claimed_at={group.topic: claimed_at[group.slot] for group in load.groups},
             lock_seconds=LOCK_SECONDS,
+            acquired_at=acquired_at,
         )
         _require_none("was held by two", held)
     except AssertionError as error:

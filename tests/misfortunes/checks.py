@@ -52,13 +52,33 @@ def held_by_two_at_once(
     unquiet: Sequence[Span],
     claimed_at: Mapping[str, Sequence[float]],
     lock_seconds: float,
+    acquired_at: Mapping[RecordId, Sequence[float]] | None = None,
 ) -> list[str]:
     """Return records that were delivered twice within the time of a lock, though nothing had happened meanwhile.
 
     In `unquiet` spans who has a record may lose it, and hears so: of its two holders one is answered only, which the
     journals show. So it is when the slot of its group was claimed, which ends every lock: `claimed_at` says when, by
     topic. The coordinator of a fleet may share slots out once more when all groups had gone on.
+
+    A poll may also give what a client has had for longer than a lock lasts, and another one was given meanwhile. So
+    where it is known when kproxy let somebody acquire a record, in order, two of those times have to be as near to each
+    other, or there are fewer of them than deliveries.
     """
+
+    def is_undisturbed(began: float, over: float, topic: str) -> bool:
+        return not any(since < over and began < until for since, until in unquiet) and not any(
+            began - LATE_SECONDS < moment < over for moment in claimed_at.get(topic, ())
+        )
+
+    def is_explained(record: RecordId) -> bool:
+        if acquired_at is None:
+            return False
+        times = acquired_at.get(record, ())
+        return len(times) >= len(of_record[record]) and not any(
+            later - earlier < lock_seconds - LATE_SECONDS and is_undisturbed(earlier, later, record[0])
+            for earlier, later in pairwise(times)
+        )
+
     of_record: defaultdict[RecordId, list[Receipt]] = defaultdict(list)
     for receipt in sorted(receipts, key=lambda each: each.got_at):
         of_record[receipt.record].append(receipt)
@@ -67,8 +87,6 @@ def held_by_two_at_once(
         for record, deliveries in of_record.items()
         for one, other in pairwise(deliveries)
         if other.asked_at - one.got_at < lock_seconds
-        and not any(began < other.got_at and one.asked_at < over for began, over in unquiet)
-        and not any(
-            one.asked_at - LATE_SECONDS < moment < other.got_at for moment in claimed_at.get(record[0], ())
-        )
+        and is_undisturbed(one.asked_at, other.got_at, record[0])
+        and not is_explained(record)
     ][:TOLD]

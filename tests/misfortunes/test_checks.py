@@ -16,9 +16,14 @@ def held_by_two(
     *,
     unquiet: Sequence[Span] = (),
     claimed_at: Mapping[str, Sequence[float]] | None = None,
+    acquired_at: Sequence[float] | None = None,
 ) -> list[str]:
     return held_by_two_at_once(
-        deliveries, unquiet=unquiet, claimed_at=claimed_at or {}, lock_seconds=LOCK_SECONDS
+        deliveries,
+        unquiet=unquiet,
+        claimed_at=claimed_at or {},
+        lock_seconds=LOCK_SECONDS,
+        acquired_at=None if acquired_at is None else {RECORD: acquired_at},
     )
 
 
@@ -83,3 +88,21 @@ def test_two_deliveries_between_which_the_slot_was_claimed_are_in_order(
 ) -> None:
     found = held_by_two([receipt(1.0, 1.1), receipt(3.0, 3.1)], claimed_at=claimed_at)
     assert bool(found) is is_told
+
+
+@pytest.mark.parametrize(
+    ("acquired_at", "is_told"),
+    [([1.0, 16.0], False), ([2.0, 16.5], False), ([14.0, 16.0], True), ([1.0], True), ([], True)],
+    ids=["a lock apart", "nearly so", "at once", "once", "never"],
+)
+def test_what_a_client_kept_for_longer_than_its_lock_is_told_of_unless_another_one_acquired_it_later(
+    acquired_at: Sequence[float], *, is_told: bool
+) -> None:
+    late, in_time = receipt(17.0, 17.1), receipt(16.0, 16.1)
+    assert bool(held_by_two([in_time, late], acquired_at=acquired_at)) is is_told
+
+
+def test_two_acquisitions_between_which_something_happened_explain_what_clients_kept() -> None:
+    late, in_time = receipt(17.0, 17.1), receipt(16.0, 16.1)
+    assert held_by_two([in_time, late], unquiet=[(3.0, 4.0)], acquired_at=[2.0, 5.0]) == []
+    assert held_by_two([in_time, late], unquiet=[(6.0, 7.0)], acquired_at=[2.0, 5.0]) != []

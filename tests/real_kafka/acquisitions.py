@@ -8,6 +8,7 @@ records.
 import json
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,12 +63,22 @@ def note_acquisitions() -> None:
     SharePartition.acquire = acquire_and_note  # type: ignore[method-assign, assignment]
 
 
+def times_of_acquisition(
+    acquisitions: Iterable[Acquisition], names: Mapping[bytes, str]
+) -> dict[RecordId, list[float]]:
+    """When each record of these topics became somebody's, in order; `names` by topic id."""
+    times: defaultdict[RecordId, list[float]] = defaultdict(list)
+    for each in sorted(acquisitions, key=lambda each: each.at):
+        for record in each.records(names):
+            times[record].append(each.at)
+    return dict(times)
+
+
 def last_acquired_at(
     acquisitions: Iterable[Acquisition], names: Mapping[bytes, str]
 ) -> dict[RecordId, float]:
     """When each record of these topics became somebody's for the last time; `names` by topic id."""
-    in_order = sorted(acquisitions, key=lambda each: each.at)
-    return {record: each.at for each in in_order for record in each.records(names)}
+    return {record: times[-1] for record, times in times_of_acquisition(acquisitions, names).items()}
 
 
 def read_acquisitions(file: Path) -> list[Acquisition]:

@@ -14,6 +14,7 @@ from tests.real_kafka.acquisitions import (
     last_acquired_at,
     note_acquisitions,
     read_acquisitions,
+    times_of_acquisition,
 )
 
 TOPIC_ID = bytes(15) + b"\7"
@@ -54,6 +55,11 @@ def test_what_is_acquired_is_written_down_and_returned(
 def test_of_two_acquisitions_of_a_record_the_last_one_counts() -> None:
     found = last_acquired_at([acquired(2.0, 6, 7), acquired(1.0, 5, 6)], NAMES)
     assert found == {("topic", 3, 5): 1.0, ("topic", 3, 6): 2.0, ("topic", 3, 7): 2.0}
+
+
+def test_of_each_record_every_acquisition_is_told_in_order() -> None:
+    found = times_of_acquisition([acquired(2.0, 6, 7), acquired(1.0, 5, 6)], NAMES)
+    assert found == {("topic", 3, 5): [1.0], ("topic", 3, 6): [1.0, 2.0], ("topic", 3, 7): [2.0]}
 
 
 def test_topics_without_a_name_are_passed_over() -> None:
