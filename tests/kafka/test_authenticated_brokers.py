@@ -170,7 +170,7 @@ def test_share_groups_are_served_to_clients_that_authenticate_as_kproxy_does(
         metrics = kproxy.metrics()
     assert values == ["a", "b", "c"]
     assert metrics.total("kproxy_unknown_principals_total") == 0
-    # librdkafka authenticates again 200 ms before a session of two seconds ends, which a busy machine may be late for.
+    # librdkafka authenticates again half a second before its session ends, which a stalled machine may be late for.
     late = metrics.value("kproxy_connection_errors_total", side="client", reason="sasl_session_expired")
     assert metrics.total("kproxy_connection_errors_total") - late == 0
 
@@ -206,7 +206,7 @@ def test_at_debug_level_which_sighup_turns_on_no_secret_and_no_record_stands_in_
 
 
 @pytest.mark.soak
-def test_sessions_of_two_seconds_cost_neither_kproxy_nor_its_members_anything(
+def test_sessions_of_five_seconds_cost_neither_kproxy_nor_its_members_anything(
     guarded_cluster: KafkaCluster, own_settings: Callable[[str], dict[str, str | int]]
 ) -> None:
     # Given

@@ -19,8 +19,8 @@ from tests.real_kafka.node_settings import CLIENT_LISTENER, CONTROLLER_LISTENER
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 PASSWORDS: Final = {"kproxy": "pencil", "alice": "wonderland"}
-REAUTHENTICATION_MS: Final = 2_000
-"""How long a session lasts that began with SCRAM-SHA-512."""
+REAUTHENTICATION_MS: Final = 5_000
+"""How long a session lasts that began with SCRAM-SHA-512; clients begin anew with about a tenth of it left."""
 
 _MODULES: Final = "org.apache.kafka.common.security"
 _PREFIX: Final = f"listener.name.{CLIENT_LISTENER.lower()}"
