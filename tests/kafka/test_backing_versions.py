@@ -16,6 +16,7 @@ from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.go_programs import GoShareMember
 from tests.real_kafka.java_probe import JavaShareMember
 from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.logged_errors import logged_errors
 from tests.real_kafka.mortal_kproxy import MortalKproxy
 from tests.real_kafka.node_settings import Settings
 from tests.real_kafka.session_clusters import QUICK_HEARTBEATS, ClusterOfSession
@@ -133,9 +134,7 @@ def test_a_group_lives_from_its_first_record_over_the_death_of_kproxy_to_its_del
     assert from_the_beginning == dict.fromkeys(range(6), 1)
     assert listed == [[life.group]]
     assert life.told("--list") == []
-    # That the broker was slow is no error of kproxy's.
-    errors = life.kproxy.log_events(level="error")
-    assert [line for line in errors if line["event"] != "backing_cluster_lost"] == []
+    assert logged_errors(life.kproxy) == []
 
 
 @pytest.mark.parametrize("version", SERVING)

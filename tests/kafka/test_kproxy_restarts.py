@@ -12,6 +12,7 @@ from tests.real_kafka import accounts, administration
 from tests.real_kafka.accepter import QUICK_CLIENTS
 from tests.real_kafka.administration import unique_name
 from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.logged_errors import logged_errors
 from tests.real_kafka.mortal_kproxy import MortalKproxy
 from tests.real_kafka.raw_share_member import RawShareMember
 from tests.real_kafka.session_clusters import QUICK_HEARTBEATS
@@ -50,7 +51,7 @@ def test_members_go_on_with_the_epochs_they_have(
         # Then
         assert _accept_one(member, reference_cluster, topic) == first + 1
         assert _epochs(mortal, group) == before
-        assert not mortal.log_events(level="error")
+        assert not logged_errors(mortal)
 
 
 def test_a_heartbeat_with_the_epoch_from_before_is_answered_as_if_nothing_had_been(

@@ -36,6 +36,7 @@ from tests.real_kafka.kproxy_process import (
     KproxyProcess,
     state_topic_settings,
 )
+from tests.real_kafka.logged_errors import logged_errors
 from tests.real_kafka.session_clusters import QUICK_HEARTBEATS, ClusterOfSession
 from tests.real_kafka.share_member import ShareMember
 from tests.real_kafka.share_members import MEMBER_KINDS
@@ -98,7 +99,7 @@ class Fleet:
         """Let the process in a place drain; its exit status."""
         kproxy = self.kproxies[seat]
         status = kproxy.drain(timeout_seconds=DRAIN_SECONDS)
-        self.errors += [str(line) for line in kproxy.log_events(level="error")]
+        self.errors += [str(line) for line in logged_errors(kproxy)]
         kproxy.stop()
         return status
 
