@@ -41,6 +41,8 @@ RULE: Final[Rule] = release_some_reject_some
 
 LESS_THAN_A_LONG_LOCK_SECONDS: Final = 45.0
 MORE_THAN_A_LONG_LOCK_SECONDS: Final = 120.0
+JOIN_MS: Final = 500
+"""A first poll, which joins the group."""
 HOLDER: Final = -1
 """Stands for the member that says nothing of its records."""
 NEVER_SAID: Final = "never acknowledged"
@@ -116,12 +118,14 @@ def test_what_one_of_three_members_holds_when_it_is_gone_is_settled_by_the_other
     bootstrap_servers = endpoint.bootstrap_servers
     topic = endpoint.new_topic(partitions=8)
     group = endpoint.new_group(lock_ms=BRIEF_LOCK_MS if end == "lock-expired" else LONG_LOCK_MS)
-    produced = accounts.produce_to_every_partition(bootstrap_servers, topic, partitions=8, each=20)
     with ExitStack() as stack:
         holder, *others = (start_member(bootstrap_servers, group=group, topics=[topic]) for _ in range(3))
         stack.callback(holder.kill)
         for other in others:
             stack.enter_context(other)
+        # They are there when the holder goes: of a group that is left empty nothing is locked any more in any case.
+        assert not any(other.poll(timeout_ms=JOIN_MS) for other in others)
+        produced = accounts.produce_to_every_partition(bootstrap_servers, topic, partitions=8, each=20)
         held = holder.poll_until_records()
 
         # When

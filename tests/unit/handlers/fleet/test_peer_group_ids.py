@@ -285,6 +285,8 @@ async def test_to_find_one_id_gone_is_no_more_work_where_peers_told_of_very_many
     fleet.requests.altered = lambda _: ListGroupsResponse(groups=[ListedGroup(each) for each in ids])
     await fleet.peer_ids[0].look()
     fleet.requests.altered = lambda answer: answer
+    # The codecs of this API are made when it is asked first, in this process: once, and not for this question.
+    assert not await fleet.peer_ids[0].is_gone("theirs", CLIENT)
     fleet.processes[1].groups.coordinator.forget(GroupId("theirs"))
     tracemalloc.start()
 
