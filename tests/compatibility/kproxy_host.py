@@ -4,6 +4,7 @@ import http.client
 import json
 import sys
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final
 
@@ -18,8 +19,8 @@ EVERY_ADDRESS: Final = "0.0.0.0"
 READY_TIMEOUT_SECONDS: Final = 90.0
 POLL_SECONDS: Final = 0.05
 LEVELS_OF_TROUBLE: Final = frozenset({"warning", "error", "critical"})
-WARNED_OF_A_STALLED_MACHINE: Final = OF_A_STALLED_MACHINE | {"fleet_slots_lost"}
-"""Nobody ran for seconds: brokers were silent, and kproxy's word for its slots was not renewed."""
+NOT_RENEWED: Final = "nothing was heard of the group's coordinator in time"
+"""Why slots are lost where nobody ran for seconds."""
 
 
 class KproxyOnItsHost(Child):
@@ -60,9 +61,7 @@ class KproxyOnItsHost(Child):
         """Its log lines so far that say that something is wrong, and with more than the speed of the machine."""
         lines = (json.loads(line) for line in self.errors().splitlines() if line.startswith("{"))
         return [
-            line
-            for line in lines
-            if line["level"] in LEVELS_OF_TROUBLE and line["event"] not in WARNED_OF_A_STALLED_MACHINE
+            line for line in lines if line["level"] in LEVELS_OF_TROUBLE and not _is_of_stalled_machine(line)
         ]
 
     def __exit__(
@@ -89,3 +88,9 @@ class KproxyOnItsHost(Child):
             return False
         finally:
             connection.close()
+
+
+def _is_of_stalled_machine(line: Mapping[str, Any]) -> bool:
+    """Whether it is logged where nothing was wrong but that nobody ran for seconds."""
+    is_lease_lost = line["event"] == "fleet_slots_lost" and line["reason"] == NOT_RENEWED
+    return line["event"] in OF_A_STALLED_MACHINE or is_lease_lost

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import string
+import time
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +24,8 @@ FIRST_BY_CHANCE: Final = 1_000
 PATIENCE_SECONDS: Final = 240.0
 MOST_PLAYS: Final = 6
 """Of one scenario, when the machine was too slow for it."""
+ALL_PLAYS_SECONDS: Final = 600.0
+"""For all of these together: less than a test has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +72,21 @@ class Stage:
         return self._playing[case.number, target].result(PATIENCE_SECONDS)
 
     def play_at_once(self, scenarios: Sequence[Callable[[Play], None]]) -> list[list[Playing]]:
-        """Play something else at every target that is shared; what came of each, by target."""
-        played = self._played_at_once(scenarios)
+        """Play something else at every target that is shared; what came of each, by target. Raises TimeoutError."""
+        deadline = time.monotonic() + ALL_PLAYS_SECONDS
+        played = self._played_at_once(scenarios, deadline)
         for _ in range(MOST_PLAYS - 1):
             again = [
                 number for number, of_one in enumerate(played) if any(each.was_too_slow for each in of_one)
             ]
-            for number, of_one in zip(
-                again, self._played_at_once([scenarios[n] for n in again]), strict=True
-            ):
+            played_again = self._played_at_once([scenarios[number] for number in again], deadline)
+            for number, of_one in zip(again, played_again, strict=True):
                 played[number] = of_one
         return played
 
-    def _played_at_once(self, scenarios: Iterable[Callable[[Play], None]]) -> list[list[Playing]]:
+    def _played_at_once(
+        self, scenarios: Iterable[Callable[[Play], None]], deadline: float
+    ) -> list[list[Playing]]:
         playing = [
             [
                 self._pool_by_chance.submit(_play, case, target, letter)
@@ -89,7 +94,7 @@ class Stage:
             ]
             for case in [Case(next(self._numbers), scenario) for scenario in scenarios]
         ]
-        return [[each.result(PATIENCE_SECONDS) for each in of_one] for of_one in playing]
+        return [[each.result(max(deadline - time.monotonic(), 0)) for each in of_one] for of_one in playing]
 
     def __enter__(self) -> Self:
         return self

@@ -17,7 +17,7 @@ MINUTES_OF_A_SOAK: Final = 10
 SEED: Final = "FAULTS_SEED"
 """A variable of the environment, to have the faults of a former soak again."""
 MORE_SECONDS: Final = 600.0
-"""For the start, and until everything has settled and all have left."""
+"""For the start, for faults that are rare (`RARE_SECONDS`), and until everything has settled and all have left."""
 
 FAULTS_A_MINUTE: Final = 100
 DELIVERIES_A_MINUTE: Final = 500

@@ -127,7 +127,6 @@ class Outcome:
     seconds: float
     faults: Counter[str]
     records_produced: int
-    """Of which producers were told that they may, or may not, have been produced."""
     delivered_meanwhile: int
     """How many deliveries there were while connections failed."""
     acceptances_answered: int

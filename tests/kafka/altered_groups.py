@@ -12,7 +12,7 @@ POLL_SECONDS: Final = 0.05
 
 def wait_until_altered(bootstrap_servers: str, arguments: Sequence[str]) -> None:
     """Return when what `kafka-configs` altered with success is described; at once when that is nothing of a group."""
-    if "--alter" in arguments and "--entity-name" in arguments:
+    if "--alter" in arguments and "groups" in arguments and "--entity-name" in arguments:
         added = dict(word.split("=", 1) for word in _words_behind("--add-config", arguments))
         deleted = _words_behind("--delete-config", arguments)
         wait_until_described(bootstrap_servers, _behind("--entity-name", arguments), added, deleted=deleted)
@@ -23,7 +23,8 @@ def wait_until_described(
 ) -> None:
     """Return when a broker says of a group that it has these configs of its own, and has those no more.
 
-    What the controller has answered for, brokers apply a moment later.
+    What the controller has answered for, brokers describe a moment later, and a stock one goes by it later still: see
+    `tests.conformance.preparation.wait_until_applied`.
     """
     resource = ConfigResource(ResourceType.GROUP, group)
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})

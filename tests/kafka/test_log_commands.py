@@ -24,6 +24,7 @@ with warnings.catch_warnings():
 RECORDS = (a_claim(), a_snapshot(), an_update(), a_tombstone())
 ACCEPT = 1
 COORDINATOR_SECONDS = 30.0
+PAUSE_SECONDS = 0.1
 UNKNOWN = Record(b"\x00\x09", b"?")
 
 
@@ -70,6 +71,7 @@ def wait_for_a_group_coordinator(bootstrap_servers: str) -> None:
             except KafkaException as refusal:
                 if refusal.args[0].code() not in NOT_YET or time.monotonic() > deadline:
                     raise
+                time.sleep(PAUSE_SECONDS)
             else:
                 return
     finally:
@@ -143,8 +145,7 @@ def test_who_acknowledged_what_stands_in_the_log_of_a_running_kproxy(reference_c
             kproxy.broker_addresses[1], group=group, topic=topic, member_id="alice"
         ) as member:
             member.join()
-            while not any(data.acquired_records for data in member.fetch()):
-                pass
+            member.fetch_until_acquired()
             member.acknowledge(2, 4, ACCEPT)
 
             # When

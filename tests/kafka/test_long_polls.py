@@ -136,8 +136,7 @@ def test_a_fetch_for_which_nothing_comes_is_answered_empty_when_its_time_is_up(
     topic, group = endpoint.new_topic(), endpoint.new_group()
     with RawShareMember(endpoint.bootstrap_servers, group=group, topic=topic) as member:
         member.join()
-        while not member.fetch(max_wait_ms=100):  # until the share-partition is loaded, and named
-            pass
+        member.fetch_until_named(max_wait_ms=100)
         began = time.monotonic()
 
         # When

@@ -80,8 +80,7 @@ def holding_all(operated: Operated) -> Iterator[tuple[KproxyProcess, RawShareMem
         address = kproxy.broker_addresses[1]
         with RawShareMember(address, group=operated.group, topic=operated.topic, member_id="alice") as member:
             member.join()
-            while not any(data.acquired_records for data in member.fetch()):
-                pass
+            member.fetch_until_acquired()
             yield kproxy, member
             # First, so that its member leaves nothing behind.
             kproxy.drain()

@@ -72,8 +72,7 @@ def served(reference_cluster: KafkaCluster, spark: Any) -> Iterator[Served]:
             kproxy.broker_addresses[1], group=group, topic=topic, member_id="alice"
         ) as member:
             member.join()
-            while not any(data.acquired_records for data in member.fetch()):
-                pass
+            member.fetch_until_acquired()
             member.acknowledge(0, 4, ACCEPT)
             member.acknowledge(5, 5, RELEASE)
             member.acknowledge(6, 9, ACCEPT)

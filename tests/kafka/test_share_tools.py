@@ -171,14 +171,7 @@ def test_what_the_console_share_consumer_releases_is_delivered_again(
 def _wait_until_all_have_partitions(endpoint: ShareEndpoint, group: str) -> None:
     """Return when each of the consumers has been told of partitions of its own, and all are shared out."""
     assert endpoint.kproxy is not None
-    kproxy = endpoint.kproxy
-
-    def are_shared_out() -> bool:
-        members = kproxy.group_item(group).get("members", ())
-        shares = [sum(len(topic["partitions"]) for topic in member["assignment"]) for member in members]
-        return len(shares) == CONSUMERS and all(shares) and sum(shares) == PARTITIONS
-
-    kproxy.wait_until(are_shared_out)
+    endpoint.kproxy.wait_until_shared_out(group, members=CONSUMERS, partitions=PARTITIONS)
 
 
 def _events_until_all_is_acknowledged(

@@ -27,7 +27,7 @@ SERVICE_UNAVAILABLE: Final = 503
 END_TIMEOUT_SECONDS: Final = 15.0
 LONG_WAIT_MS: Final = 60_000
 """Of a fetch that waits for records: far longer than a drain may take."""
-SHORT_WAIT_MS: Final = 2_000
+SHORT_WAIT_MS: Final = 5_000
 """Of a fetch that the broker answers while kproxy drains."""
 DRAIN_SECONDS: Final = 10.0
 """`kproxy.shutdown.grace.ms` as it is by default."""
@@ -136,9 +136,7 @@ def test_sigterm_answers_a_parked_share_fetch_before_it_closes_the_connection(
     kproxy, topic, group = _kproxy_of(endpoint), endpoint.new_topic(), endpoint.new_group()
     with RawShareMember(kproxy.broker_addresses[1], group=group, topic=topic) as member:
         member.join()
-        answered = 1
-        while not member.fetch(max_wait_ms=1_000):  # until its share-partition is loaded, and named
-            answered += 1
+        answered = member.fetch_until_named(max_wait_ms=1_000)
         member.send_fetch((), max_wait_ms=LONG_WAIT_MS)
         kproxy.wait_until(lambda: _counted_requests(kproxy, "ShareFetch") == answered + 1)
 

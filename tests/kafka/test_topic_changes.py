@@ -77,8 +77,7 @@ class Scene:
         self._member_epoch = member.join().member_epoch
         self._assigned: list[int] = []
         self._next_offset = 0
-        while not any(data.acquired_records for data in member.fetch(max_wait_ms=5_000)):
-            pass
+        member.fetch_until_acquired(max_wait_ms=5_000)
 
     def assigned_partitions(self) -> list[int]:
         """The partitions that the member has been told of, after one more heartbeat."""

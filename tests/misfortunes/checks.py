@@ -13,6 +13,9 @@ TOLD: Final = 20
 LATE_SECONDS: Final = 1.0
 """For how long a member may have had a record before its poll began: what a fetch brings, several polls may give."""
 
+NOTED_SECONDS: Final = 0.2
+"""How much less than a lock may lie between two notes of kproxy: it writes each a moment after it acquired."""
+
 Span: TypeAlias = tuple[float, float]
 """From one moment to another, in seconds of `time.monotonic`."""
 
@@ -62,31 +65,31 @@ def held_by_two_at_once(
 
     A poll may also give what a client has had for longer than a lock lasts, and another one was given meanwhile. So
     where it is known when kproxy let somebody acquire a record, in order, two of those times have to be as near to each
-    other, or there are fewer of them than deliveries.
+    other, or there are fewer of them by then than deliveries.
     """
+    of_record: defaultdict[RecordId, list[Receipt]] = defaultdict(list)
+    for receipt in sorted(receipts, key=lambda each: each.got_at):
+        of_record[receipt.record].append(receipt)
 
     def is_undisturbed(began: float, over: float, topic: str) -> bool:
         return not any(since < over and began < until for since, until in unquiet) and not any(
             began - LATE_SECONDS < moment < over for moment in claimed_at.get(topic, ())
         )
 
-    def is_explained(record: RecordId) -> bool:
+    def is_explained(record: RecordId, got_at: float, delivery_count: int) -> bool:
         if acquired_at is None:
             return False
-        times = acquired_at.get(record, ())
-        return len(times) >= len(of_record[record]) and not any(
-            later - earlier < lock_seconds - LATE_SECONDS and is_undisturbed(earlier, later, record[0])
+        times = [moment for moment in acquired_at.get(record, ()) if moment <= got_at]
+        return len(times) >= delivery_count and not any(
+            later - earlier < lock_seconds - NOTED_SECONDS and is_undisturbed(earlier, later, record[0])
             for earlier, later in pairwise(times)
         )
 
-    of_record: defaultdict[RecordId, list[Receipt]] = defaultdict(list)
-    for receipt in sorted(receipts, key=lambda each: each.got_at):
-        of_record[receipt.record].append(receipt)
     return [
         f"{record} by {one.member} at {one.got_at:.3f} and by {other.member} at {other.got_at:.3f}"
         for record, deliveries in of_record.items()
-        for one, other in pairwise(deliveries)
+        for number, (one, other) in enumerate(pairwise(deliveries), start=2)
         if other.asked_at - one.got_at < lock_seconds
         and is_undisturbed(one.asked_at, other.got_at, record[0])
-        and not is_explained(record)
+        and not is_explained(record, other.got_at, number)
     ][:TOLD]

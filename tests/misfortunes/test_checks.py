@@ -92,8 +92,16 @@ def test_two_deliveries_between_which_the_slot_was_claimed_are_in_order(
 
 @pytest.mark.parametrize(
     ("acquired_at", "is_told"),
-    [([1.0, 16.0], False), ([2.0, 16.5], False), ([14.0, 16.0], True), ([1.0], True), ([], True)],
-    ids=["a lock apart", "nearly so", "at once", "once", "never"],
+    [
+        ([1.0, 16.0], False),
+        ([1.1, 16.0], False),
+        ([2.0, 16.5], True),
+        ([14.0, 16.0], True),
+        ([1.0, 40.0], True),
+        ([1.0], True),
+        ([], True),
+    ],
+    ids=["a lock apart", "nearly so", "sooner", "at once", "later", "once", "never"],
 )
 def test_what_a_client_kept_for_longer_than_its_lock_is_told_of_unless_another_one_acquired_it_later(
     acquired_at: Sequence[float], *, is_told: bool

@@ -17,9 +17,9 @@ from tests.real_kafka.readme_snippets import readme_commands
 ROOT: Final = Path(__file__).resolve().parents[2]
 DISTRIBUTION: Final = "kproxy_share_groups"
 
-installs = pytest.mark.timeout(900)
+installs = pytest.mark.timeout(1200)
 """The first test of those that want `installed` builds the wheel, makes the environment, and waits for what the package
-index sends. Each of these may take the four minutes of `ended`."""
+index sends. Each of these may take the four minutes of `ended`, and so may what is tested then."""
 
 
 def ended(*command: str | Path, folder: Path, path: str = "") -> subprocess.CompletedProcess[str]:

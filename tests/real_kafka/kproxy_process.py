@@ -217,6 +217,28 @@ class KproxyProcess(Child):
         """The item of `/api/v1/groups/{group}`. Raises OSError while the admin port is not bound."""
         return self._ask(f"/api/v1/groups/{group}").items[0]
 
+    def assignments(self, group: str) -> list[tuple[int, ...]]:
+        """The partitions that each member of a group was told last; none before there is such a group.
+
+        Raises OSError while the admin port is not bound.
+        """
+        return sorted(
+            tuple(number for topic in member["assignment"] for number in topic["partitions"])
+            for member in self.group_item(group).get("members", ())
+        )
+
+    def wait_until_shared_out(self, group: str, *, members: int, partitions: int) -> None:
+        """Return when the members of a group have been told of so many partitions together, each of some.
+
+        Raises as `wait_until` does.
+        """
+
+        def is_so() -> bool:
+            shares = [len(held) for held in self.assignments(group)]
+            return len(shares) == members and all(shares) and sum(shares) == partitions
+
+        self.wait_until(is_so)
+
     def sessions(self, group: str) -> tuple[Mapping[str, Any], ...]:
         """The items of `/api/v1/sessions?group={group}`. Raises OSError while the admin port is not bound."""
         return self._ask(f"/api/v1/sessions?group={group}").items

@@ -146,6 +146,23 @@ class RawShareMember:
         self.send_fetch(partitions, max_wait_ms=max_wait_ms)
         return self.receive_fetched()
 
+    def fetch_until_named(self, *, max_wait_ms: int = 500) -> int:
+        """Fetch until an answer names the share-partition, which is loaded then; how often that was."""
+        deadline, count = time.monotonic() + JOIN_SECONDS, 1
+        while not self.fetch(max_wait_ms=max_wait_ms):
+            assert time.monotonic() < deadline, f"not named after {count} fetches"
+            count += 1
+        return count
+
+    def fetch_until_acquired(self, *, max_wait_ms: int = 500) -> list[PartitionData]:
+        """Fetch until an answer has records that were acquired; what that one says of each partition it names."""
+        deadline = time.monotonic() + JOIN_SECONDS
+        while True:
+            fetched = self.fetch(max_wait_ms=max_wait_ms)
+            if any(data.acquired_records for data in fetched):
+                return fetched
+            assert time.monotonic() < deadline, f"no records, but {fetched}"
+
     def acknowledge(self, first_offset: int, last_offset: int, how: int, *, partition: int = 0) -> int:
         """Acknowledge a range of offsets, both inclusive, in one way; the error code of the partition."""
         batch = AcknowledgementBatch(

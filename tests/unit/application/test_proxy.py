@@ -27,7 +27,7 @@ ORDERS = TopicId(b"topic-id-orders.")
 GROUP = group_of_slot(0)
 KEY = SharePartitionKey(GROUP, ORDERS, 0)
 GRACE_MS = 3_000
-"""Half of it is for what clients are owed, and the other half for what is released behind them."""
+"""The last second of it is for what is released behind what clients are owed."""
 
 
 class Client:
