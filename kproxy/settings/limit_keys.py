@@ -56,8 +56,7 @@ class LimitSettings(AuthorizerSettings):
         "600000",
         "A client connection on which neither side was heard, or took anything, for this long is closed, also while "
         "its broker owes an answer; not while kproxy has yet to answer, or has no room. A share consumer's lasts up to "
-        "two of kproxy.keepalive.ms longer. Brokers close theirs by the same key: where it is higher there, let it be "
-        "here.",
+        "twice as long. Brokers close theirs by the same key: where it is higher there, let it be here.",
     )
     connection_max_requests_per_second: int = key_row(
         "kproxy.connection.max.requests.per.second",

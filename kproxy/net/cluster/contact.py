@@ -64,7 +64,7 @@ class ClusterContact:
 
     First the one that answered last, then the others that are known, then the bootstrap servers: so a cluster
     whose brokers have all moved is found again where it was found first. Last those that were known some minutes ago.
-    Where some are passed on from these are asked before them, once: they may be cut off, and name only each other.
+    Where one is passed on from these are asked before it, once: it may be cut off, and name itself alone.
     """
 
     def __init__(
@@ -96,8 +96,7 @@ class ClusterContact:
         """Ask the one that answered last after all others that are known, from now on.
 
         Of the others those come first that were not found unreachable a moment ago. Until one of them answers, those
-        that were known lately and bootstrap servers at other addresses are asked before it, too, and before all that
-        were passed on from earlier and have not answered since.
+        that were known lately and bootstrap servers at other addresses are asked before it, too.
         """
         first, others = self._node_ids[:1], self._node_ids[1:]
         others.sort(key=lambda node_id: self._connections.backoff_ms(node_id) > 0)
@@ -138,21 +137,17 @@ class ClusterContact:
         self, question: Callable[[BrokerClient], Awaitable[Answer]], *, is_patient: bool
     ) -> Sequence[Callable[[], Awaitable[Answered[Answer]]]]:
         """Return whom to ask, in order. Who is patient waits for each, and so for no silent one before a known one."""
-        known = self._node_ids
-        is_due = self._is_elsewhere_due and not is_patient
-        doubted = [node_id for node_id in known if node_id in self._passed_over] if is_due else []
-        elsewhere = self._elsewhere() if doubted else ()
+        known = [partial(self._ask_known, node_id, question) for node_id in self._node_ids]
+        is_one_left = not self._passed_over.keys().isdisjoint(self._node_ids)
+        is_due = is_one_left and self._is_elsewhere_due and not is_patient
+        elsewhere = self._elsewhere() if is_due else ()
+        before_the_last = [partial(self._ask_elsewhere, address, question) for address in elsewhere]
         strangers = [
             partial(self._ask_stranger, address, question)
             for address in (*self._bootstrap_servers, *map(_address, self._lately_known()))
             if address not in elsewhere
         ]
-        return [
-            *(partial(self._ask_known, node_id, question) for node_id in known if node_id not in doubted),
-            *(partial(self._ask_elsewhere, address, question) for address in elsewhere),
-            *(partial(self._ask_known, node_id, question) for node_id in doubted),
-            *strangers,
-        ]
+        return [*known[:-1], *before_the_last, *known[-1:], *strangers]
 
     def _elsewhere(self) -> Sequence[HostPort]:
         """Return where brokers may be that are not known, and that were not silent a moment ago."""

@@ -54,7 +54,7 @@ class PeerConnection(ClientConnection):
             self._fail("peer", "frame_stalled", stall)
         elif times.stands_still(now_ms, unwritten_bytes):
             self._fail("peer", "stands_still", f"it took nothing for {times.idle_limit_ms} ms")
-        elif self.may_be_closed and times.is_idle(now_ms):
+        elif self.may_be_closed and self.transport.is_reading() and times.is_idle(now_ms):
             self.close()
 
 

@@ -35,9 +35,9 @@ async def three_brokers() -> AsyncIterator[tuple[ClusterContact, list[AnsweringB
 
 @asynccontextmanager
 async def one_of_three_brokers(
-    clock: ManualClock, *, left_count: int = 1
+    clock: ManualClock,
 ) -> AsyncIterator[tuple[ClusterContact, list[AnsweringBroker]]]:
-    """The first one is left, or the first ones: the others are not named any more."""
+    """The first one is left: the two others are not named any more."""
     async with (
         broker_that(lambda _: cluster_named("1")) as first,
         broker_that(lambda _: cluster_named("2")) as second,
@@ -46,7 +46,7 @@ async def one_of_three_brokers(
     ):
         contact = ClusterContact([first.address], backing.connections, clock)
         contact.learn(brokers(first, second, third))
-        contact.learn(brokers(first, second, third)[:left_count])
+        contact.learn(brokers(first))
         yield contact, [first, second, third]
 
 

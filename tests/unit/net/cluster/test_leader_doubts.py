@@ -211,15 +211,6 @@ async def test_a_broker_that_was_passed_on_from_comes_after_those_that_are_met_t
         assert await contact.ask_whom(ask) == Answered("2", 2)
 
 
-async def test_two_brokers_that_were_passed_on_from_one_after_the_other_come_after_who_was_known_lately() -> (
-    None
-):
-    async with one_of_three_brokers(ManualClock(), left_count=2) as (contact, _):
-        for answer in ("2", "3"):
-            contact.pass_on()
-            assert await contact.ask(ask) == answer
-
-
 async def test_who_says_nothing_before_the_only_broker_is_waited_for_once_until_some_time_has_passed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

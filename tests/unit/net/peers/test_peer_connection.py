@@ -185,7 +185,7 @@ async def test_a_connection_that_waited_long_for_its_answer_is_not_idle_when_it_
         twin.abort()
 
 
-async def test_a_request_that_waits_for_room_does_not_stall() -> None:
+async def test_a_request_that_waits_for_room_neither_stalls_nor_is_idle() -> None:
     async with OwnerUnderTest(budget_bytes=150_000) as owner:
         # Given
         twins = [await connected(owner) for _ in range(2)]
@@ -195,12 +195,13 @@ async def test_a_request_that_waits_for_room_does_not_stall() -> None:
         (waiting,) = unread(owner)
 
         # When
-        waiting.sweep(
-            int(asyncio.get_running_loop().time() * 1000) + 11 * owner.relay.limits.frame_deadline_ms
-        )
+        limits = owner.relay.limits
+        past_all_ms = 11 * limits.frame_deadline_ms + 2 * limits.client_idle_ms
+        waiting.sweep(int(asyncio.get_running_loop().time() * 1000) + past_all_ms)
 
         # Then
         assert not owner.counted.of("connection_errors", "peer", "frame_stalled")
+        assert not getattr(waiting, "transport").is_closing()  # noqa: B009
         for twin in twins:
             twin.abort()
 
