@@ -96,9 +96,8 @@ class _Cluster:
     def topics_named(self) -> Mapping[str, TopicDescription]:
         """Return the topics that there are. Raises CoordinatorNotAvailable."""
         if isinstance(self.topics, CoordinatorNotAvailable):
-            raise CoordinatorNotAvailable(
-                *self.topics.args
-            )  # raised by each group: what is shared would grow with them
+            # Each group raises one of its own: one that all raise grows with each.
+            raise CoordinatorNotAvailable(*self.topics.args)
         return self.topics
 
 

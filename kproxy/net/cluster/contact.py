@@ -136,8 +136,13 @@ class ClusterContact:
     def _attempts(
         self, question: Callable[[BrokerClient], Awaitable[Answer]], *, is_patient: bool
     ) -> Sequence[Callable[[], Awaitable[Answered[Answer]]]]:
-        """Return whom to ask, in order. Who is patient waits for each, and so for no silent one before a known one."""
-        known = [partial(self._ask_known, node_id, question) for node_id in self._node_ids]
+        """Return whom to ask, in order.
+
+        Who is patient waits for each, and so for no silent one before a known one; nor does an answer to it say that a
+        broker that was passed on from is to be believed again.
+        """
+        ask_known = self._hear if is_patient else self._ask_known
+        known = [partial(ask_known, node_id, question) for node_id in self._node_ids]
         is_one_left = not self._passed_over.keys().isdisjoint(self._node_ids)
         is_due = is_one_left and self._is_elsewhere_due and not is_patient
         elsewhere = self._elsewhere() if is_due else ()

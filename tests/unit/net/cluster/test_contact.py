@@ -391,3 +391,4 @@ async def test_what_must_not_be_done_twice_waits_for_nobody_who_is_not_known() -
         contact.pass_on()
         assert await contact.ask(ask, is_repeatable=False) == "1"
         assert [each.asked(ApiKey.METADATA) for each in former] == [[], []]
+        assert await contact.ask(ask) == "2"
