@@ -27,7 +27,7 @@ from tests.unit.net.slow_peers import Held, SlowClient, SlowTwin
 
 MIB: Final = 1 << 20
 IDLE: Final = 500
-MOST_IDLE_BYTES: Final = 2_650
+MOST_IDLE_BYTES: Final = 2_750
 """Of the rules and the accounts; sockets and protocols are measured with real brokers."""
 
 
@@ -262,11 +262,16 @@ def test_a_connection_of_which_nothing_waits_takes_little_memory() -> None:
     rewriter = ResponseRewriter(BrokerAddresses(), lambda: routes.served)
     kept: list[ConnectionMemory] = []
 
+    def keep_one() -> None:
+        session = ClientSession(routes, rewriter, max_request_bytes=1 << 20, request_counts={})
+        kept.append(ConnectionMemory(budget, session, on_granted=print))
+
+    keep_one()  # what is made once is no connection's
+
     # When
     tracemalloc.start()
     for _ in range(IDLE):
-        session = ClientSession(routes, rewriter, max_request_bytes=1 << 20, request_counts={})
-        kept.append(ConnectionMemory(budget, session, on_granted=print))
+        keep_one()
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
